@@ -1,0 +1,6 @@
+export { Database } from './database.ts'
+export { makePool, queryable, type PoolOptions } from './pool.ts'
+export { isLockTimeout, isSerializationConflict, sqlState } from './sql-state.ts'
+export { statement, type Queryable, type SqlValue, type Statement } from './statement.ts'
+export type { TenantClient, TenantPrisma } from './tenant-client.ts'
+export type { SystemTx, TransactionOptions, Tx } from './transaction.ts'

@@ -1,0 +1,22 @@
+/**
+ * The five characters with which PostgreSQL says what went wrong, wherever the driver has put them; null when
+ * the error did not come from PostgreSQL. Prisma's own P-codes are never read: a deadlock arrives as P2034 or
+ * P2010 depending on the statement, and an error at COMMIT arrives bare.
+ */
+export function sqlState(error: unknown): string | null {
+  for (const path of PLACES) {
+    let value: unknown = error
+    for (const key of path)
+      value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined
+    if (typeof value === 'string' && /^[0-9A-Z]{5}$/.test(value) && !/^P2\d{3}$/.test(value)) return value
+  }
+  return null
+}
+
+const PLACES = [['meta', 'driverAdapterError', 'cause', 'originalCode'], ['cause', 'originalCode'], ['code']]
+
+/** Another transaction was in the way; running the same body again is right. */
+export const isSerializationConflict = (error: unknown): boolean => ['40001', '40P01'].includes(sqlState(error) ?? '')
+
+/** A lock was not given within `lock_timeout`. */
+export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03'

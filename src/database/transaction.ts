@@ -1,0 +1,101 @@
+import type { PrismaClient, Prisma } from './generated/prisma/client.ts'
+import { isSerializationConflict } from './sql-state.ts'
+import type { Queryable, SqlValue, Statement } from './statement.ts'
+import { statement } from './statement.ts'
+import { boundToTenant, type TenantPrisma } from './tenant-client.ts'
+
+/** A transaction that sees every tenant: for the engine and for operators. */
+export interface SystemTx extends Queryable {
+  readonly prisma: Prisma.TransactionClient
+}
+
+/** A transaction of one tenant. Whatever is written through it belongs to that tenant. */
+export interface Tx extends Queryable {
+  readonly tenantId: string
+  readonly prisma: TenantPrisma
+  /** Runs raw SQL whose `$1` is the tenant; `values` start at `$2`. The only raw SQL a domain uses. */
+  query<Row>(statement: Statement<Row>, values: readonly SqlValue[]): Promise<Row[]>
+}
+
+export interface TransactionOptions {
+  /** Longest wait for a lock, in milliseconds. Default: the session's. */
+  readonly lockTimeoutMs?: number
+  /** Abandon the transaction after so many milliseconds. Default 15,000. */
+  readonly timeoutMs?: number
+  readonly isolation?: 'ReadCommitted' | 'RepeatableRead'
+}
+
+/**
+ * Runs `body` in one transaction of the tenant and commits. On a deadlock or serialization conflict the body
+ * runs again, at most three times in all: so it must have no effect outside the database. Ends with the
+ * deferred constraints checked inside the body's reach, since an error at COMMIT arrives without its details.
+ */
+export async function inTransaction<T>(
+  prisma: PrismaClient,
+  tenantId: string,
+  body: (tx: Tx) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  const bound = boundToTenant(prisma, tenantId)
+  return again(() =>
+    bound.$transaction(async (client) => {
+      const tx = client as unknown as TenantPrisma
+      const run = runOn(client as unknown as Prisma.TransactionClient)
+      return whole(run, options, () =>
+        body({ tenantId, prisma: tx, run, query: (sql, values) => run(sql, [tenantId, ...values]) }),
+      )
+    }, limits(options)),
+  )
+}
+
+/** As `inTransaction`, over all tenants. */
+export async function inSystemTransaction<T>(
+  prisma: PrismaClient,
+  body: (tx: SystemTx) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  return again(() =>
+    prisma.$transaction(async (client) => {
+      const run = runOn(client)
+      return whole(run, options, () => body({ prisma: client, run }))
+    }, limits(options)),
+  )
+}
+
+const SET_LOCK_TIMEOUT = statement<unknown>('tx.lock_timeout', `select set_config('lock_timeout', $1, true)`)
+const CHECK_CONSTRAINTS = 'set constraints all immediate'
+
+type Run = Queryable['run']
+
+function runOn(client: Prisma.TransactionClient): Run {
+  return async <Row>(sql: Statement<Row>, values: readonly SqlValue[]) =>
+    (await client.$queryRawUnsafe(sql.text, ...values)) as Row[]
+}
+
+async function whole<T>(run: Run, options: TransactionOptions, body: () => Promise<T>): Promise<T> {
+  if (options.lockTimeoutMs !== undefined) await run(SET_LOCK_TIMEOUT, [`${options.lockTimeoutMs}ms`])
+  const result = await body()
+  // Also the proof that no error was swallowed: in an aborted transaction this statement fails, while
+  // COMMIT would quietly roll back and report success.
+  await run({ name: 'tx.check', text: CHECK_CONSTRAINTS }, [])
+  return result
+}
+
+const limits = (options: TransactionOptions) => ({
+  timeout: options.timeoutMs ?? 15_000,
+  maxWait: 5_000,
+  ...(options.isolation === undefined ? {} : { isolationLevel: options.isolation }),
+})
+
+const MOST_RUNS = 3
+
+async function again<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let run = 1; ; run++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (run === MOST_RUNS || !isSerializationConflict(error)) throw error
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * run))
+    }
+  }
+}

@@ -1,0 +1,17 @@
+export {
+  cancelled,
+  defineJob,
+  failed,
+  notApplicable,
+  postponed,
+  retryAfter,
+  succeeded,
+  type BatchedJob,
+  type JobClass,
+  type JobContext,
+  type JobDefinition,
+  type JobOutcome,
+  type JobResult,
+  type JobStatus,
+} from './definition.ts'
+export { cancelJobs, enqueue, enqueueMany, type EnqueuedJob, type EnqueueRequest } from './enqueue.ts'
