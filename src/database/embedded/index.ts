@@ -1,0 +1,1 @@
+export { EmbeddedPostgres, type EmbeddedOptions } from './embedded-postgres.ts'

@@ -1,0 +1,2 @@
+export { migrate, type MigrationReport, requireMigrated } from './migrate.ts'
+export { type Migration, migrationFiles } from './migration-files.ts'

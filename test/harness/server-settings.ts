@@ -1,0 +1,15 @@
+/** A server whose data nobody will miss: no waiting for the disk, and room for many pools. */
+export const TEST_SETTINGS = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_connections: '300',
+  shared_buffers: '256MB',
+  max_wal_size: '4GB',
+}
+
+/** The same server's connection string for another database. */
+export function databaseAt(serverUrl: string, database: string): string {
+  const url = new URL(serverUrl)
+  url.pathname = `/${database}`
+  return url.href
+}

@@ -1,0 +1,16 @@
+import { configDefaults, defineConfig } from 'vitest/config'
+
+// `TEST_LONG=1` runs the long forms only: soaks, full-size races, the matrix of Node versions.
+const long = process.env['TEST_LONG'] === '1'
+
+export default defineConfig({
+  test: {
+    include: [long ? 'test/**/*.long.test.ts' : 'test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'dist/**', ...(long ? [] : ['**/*.long.test.ts'])],
+    globalSetup: ['test/harness/global-setup.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: long ? 900_000 : 30_000,
+    hookTimeout: long ? 120_000 : 60_000,
+  },
+})
