@@ -29,6 +29,11 @@ export interface JobDefinition<Payload> {
   readonly policy?: PolicyOverride
   /** Longest time one attempt may take, in milliseconds. */
   readonly timeoutMs: number
+  /**
+   * In one sentence, why a second run does no harm. Start-up refuses a type that may be tried more than once
+   * without it (J22).
+   */
+  readonly idempotency?: string
   /** What people see in lists. */
   readonly displayName: (payload: Payload) => string
   /** One job. Give `run` or `runMany`, not both. */
@@ -52,8 +57,10 @@ export interface PolicyOverride {
   readonly maxAttempts?: number
   /** `delaysMs[i]` is the wait after attempt i + 1; the last one repeats. */
   readonly delaysMs?: readonly number[]
-  /** 0 to 1: how much of a delay is random. */
+  /** 0 to 1: how much of a delay is random. Default 0.1. */
   readonly jitter?: number
+  /** How many attempts may end with the death of their worker. Default 2. */
+  readonly maxLost?: number
   /** Why this is wider than the class allows. */
   readonly motivation?: string
 }

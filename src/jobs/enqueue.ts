@@ -1,5 +1,10 @@
+import { v7 as uuidv7 } from 'uuid'
 import type { Queryable } from '../database/index.ts'
 import type { JobDefinition } from './definition.ts'
+import { payloadToStore } from './payload.ts'
+import { policyId, policyOf } from './policy.ts'
+import { ENQUEUE, ENQUEUE_KEYED } from './sql/enqueue.ts'
+import { toTenantColumn } from './tenant.ts'
 
 export interface EnqueueRequest<Payload> {
   /** Chosen by the caller when it stores the id in its own row first; else made here. */
@@ -14,7 +19,7 @@ export interface EnqueueRequest<Payload> {
   readonly runAt?: Date
   /** Unique per tenant and type: a second enqueue with the same key returns the first job. */
   readonly idempotencyKey?: string
-  /** Higher first. Default 0. */
+  /** Higher first, −32,000 to 32,000. Default 0. */
   readonly priority?: number
 }
 
@@ -24,25 +29,80 @@ export interface EnqueuedJob {
   readonly created: boolean
 }
 
-/** Writes the job in the caller's transaction; it exists when, and only if, that commits. Throws on a bad payload. */
-export declare function enqueue<Payload>(
+/**
+ * Writes the job in the caller's transaction; it exists when, and only if, that commits.
+ *
+ * @throws PayloadError when the payload is not as declared, too large, or names a secret
+ */
+export async function enqueue<Payload>(
   tx: Queryable,
   definition: JobDefinition<Payload>,
   request: EnqueueRequest<Payload>,
-): Promise<EnqueuedJob>
+): Promise<EnqueuedJob> {
+  const [job] = await enqueueMany(tx, definition, [request])
+  return job!
+}
 
-/** Many jobs of one type in one statement, in order. */
-export declare function enqueueMany<Payload>(
+/** Many jobs of one type in one statement (two when only some have an idempotency key); answers in order. */
+export async function enqueueMany<Payload>(
   tx: Queryable,
   definition: JobDefinition<Payload>,
   requests: readonly EnqueueRequest<Payload>[],
-): Promise<EnqueuedJob[]>
+): Promise<EnqueuedJob[]> {
+  const policy = policyOf(definition)
+  const shared = [definition.type, policyId(policy), JSON.stringify(policy)]
+  const write = (rows: readonly NewJob[]) => [`[${rows.map((row) => row.json).join()}]`, ...shared]
 
-/**
- * Cancels queued jobs in the caller's transaction; a running one gets its abort signal and ends by who wins.
- * For the domain that owns the jobs and writes its own rows itself: `onOutcome` is not called for queued ones.
- */
-export declare function cancelJobs(
-  tx: Queryable,
-  request: { tenantId: string | null; jobIds: readonly string[]; reason: string; actor: string },
-): Promise<{ cancelled: string[]; signalled: string[] }>
+  const rows = requests.map((request) => newJob(definition, request))
+  const plain = rows.filter((row) => row.key === null)
+  if (plain.length > 0) await tx.run(ENQUEUE, write(plain))
+
+  // The same key twice in one call is one job too, and one statement may not touch a key's row twice.
+  const keyed = new Map<string, NewJob>()
+  for (const row of rows) if (row.key !== null && !keyed.has(row.key)) keyed.set(row.key, row)
+  const owners = new Map<string, string>()
+  if (keyed.size > 0)
+    for (const { tenantId, key, jobId } of await tx.run(ENQUEUE_KEYED, write([...keyed.values()])))
+      owners.set(scoped(tenantId, key), jobId)
+
+  return rows.map((row) => {
+    if (row.key === null) return { jobId: row.id, created: true }
+    const owner = owners.get(row.key)!
+    return { jobId: owner, created: owner === row.id && keyed.get(row.key) === row }
+  })
+}
+
+interface NewJob {
+  readonly id: string
+  /** Tenant and idempotency key. */
+  readonly key: string | null
+  readonly json: string
+}
+
+function newJob<Payload>(definition: JobDefinition<Payload>, request: EnqueueRequest<Payload>): NewJob {
+  const id = request.jobId ?? uuidv7()
+  const tenantId = toTenantColumn(request.tenantId)
+  const priority = request.priority ?? 0
+  if (!Number.isInteger(priority) || Math.abs(priority) > HIGHEST_PRIORITY)
+    throw new RangeError(`A job's priority is a whole number from −32,000 to 32,000, not ${priority}.`)
+  const head = JSON.stringify({
+    id,
+    tenantId,
+    // `+ 0` because the negation of 0 is −0.
+    urgency: -priority + 0,
+    runAt: request.runAt ?? null,
+    delayMs: request.delayMs ?? 0,
+    correlationId: request.correlationId,
+    triggeredBy: request.triggeredBy,
+    displayName: definition.displayName(request.payload).slice(0, LONGEST_NAME),
+    idempotencyKey: request.idempotencyKey ?? null,
+  })
+  // The payload is text already: spliced in instead of being parsed and written again.
+  const json = `${head.slice(0, -1)},"payload":${payloadToStore(definition, request.payload)}}`
+  return { id, key: request.idempotencyKey === undefined ? null : scoped(tenantId, request.idempotencyKey), json }
+}
+
+const scoped = (tenantId: string, key: string): string => `${tenantId} ${key}`
+
+const HIGHEST_PRIORITY = 32_000
+const LONGEST_NAME = 200

@@ -14,4 +14,6 @@ export {
   type JobResult,
   type JobStatus,
 } from './definition.ts'
-export { cancelJobs, enqueue, enqueueMany, type EnqueuedJob, type EnqueueRequest } from './enqueue.ts'
+export { cancelJobs, type CancelRequest } from './cancel.ts'
+export { enqueue, enqueueMany, type EnqueuedJob, type EnqueueRequest } from './enqueue.ts'
+export { PayloadError } from './payload.ts'

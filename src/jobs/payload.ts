@@ -1,0 +1,53 @@
+import type { JobDefinition } from './definition.ts'
+
+/** A payload that may not be stored or cannot be run. `message` names the type and the field, never the value. */
+export class PayloadError extends Error {
+  constructor(type: string, problem: string) {
+    super(`The payload of the job "${type}" ${problem}`)
+    this.name = 'PayloadError'
+  }
+}
+
+export const LARGEST_PAYLOAD_BYTES = 64 * 1024
+
+/** The payload as JSON text, checked: of the declared shape, small, and without anything that names a secret. */
+export function payloadToStore<Payload>(definition: JobDefinition<Payload>, payload: Payload): string {
+  const checked = parsePayload(definition, payload)
+  const secret = secretIn(checked, [])
+  if (secret !== null)
+    throw new PayloadError(
+      definition.type,
+      `has the field "${secret.join('.')}". Payloads hold no secrets; pass the id of the row that keeps it.`,
+    )
+  const text = JSON.stringify(checked)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > LARGEST_PAYLOAD_BYTES)
+    throw new PayloadError(
+      definition.type,
+      `is ${bytes} bytes; ${LARGEST_PAYLOAD_BYTES} is the limit. Store the data and pass its id.`,
+    )
+  return text
+}
+
+/** @throws PayloadError naming the first field that is not as declared */
+export function parsePayload<Payload>(definition: JobDefinition<Payload>, payload: unknown): Payload {
+  const parsed = definition.payload.safeParse(payload)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  const where = issue === undefined || issue.path.length === 0 ? 'as a whole' : `at "${issue.path.join('.')}"`
+  throw new PayloadError(definition.type, `is not of the declared shape ${where}: ${issue?.message ?? 'unknown'}.`)
+}
+
+const SECRET =
+  /^(pass(word|wd|phrase)|secret|client[-_]?secret|(access|refresh|id|bearer|auth|api)?[-_]?token|api[-_]?key|private[-_]?key|authorization|cookie|credentials?)$/i
+
+function secretIn(value: unknown, path: readonly string[]): readonly string[] | null {
+  if (typeof value !== 'object' || value === null) return null
+  for (const [key, inner] of Object.entries(value)) {
+    const here = [...path, key]
+    if (!Array.isArray(value) && SECRET.test(key)) return here
+    const deeper = secretIn(inner, here)
+    if (deeper !== null) return deeper
+  }
+  return null
+}
