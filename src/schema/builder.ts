@@ -1,0 +1,100 @@
+import SchemaBuilder from '@pothos/core'
+import ComplexityPlugin from '@pothos/plugin-complexity'
+import ErrorsPlugin from '@pothos/plugin-errors'
+import RelayPlugin from '@pothos/plugin-relay'
+import type { ApiContext } from './context.ts'
+import { apiError } from './errors/index.ts'
+import { encodeId, readId, type IdType } from './id.ts'
+import MannersPlugin from './manners.ts'
+import type { JsonValue } from './scalars/json.ts'
+
+export interface SchemaTypes {
+  Context: ApiContext
+  DefaultFieldNullability: false
+  DefaultEdgesNullability: false
+  DefaultNodeNullability: false
+  Scalars: {
+    ID: { Input: string; Output: string }
+    DateTime: { Input: Date; Output: Date }
+    UUID: { Input: string; Output: string }
+    JSON: { Input: JsonValue; Output: unknown }
+    JSONObject: { Input: Record<string, JsonValue>; Output: Readonly<Record<string, unknown>> }
+    BigInt: { Input: bigint; Output: bigint }
+    EventCursor: { Input: string; Output: string }
+  }
+}
+
+/** Most that one operation may cost, counted with its real variables before anything is read (docs/api.md). */
+export const MOST_COMPLEXITY = 1_000
+export const MOST_DEPTH = 16
+
+/**
+ * Pothos without its Prisma plugin: the domains own their tables and answer in their own shapes, so the API
+ * reads through their public faces and never round them.
+ */
+export const builder = new SchemaBuilder<SchemaTypes>({
+  // The first is the outermost: nothing runs, and nothing fails without a code, before `manners` has looked.
+  plugins: [MannersPlugin, ComplexityPlugin, ErrorsPlugin, RelayPlugin],
+  defaultFieldNullability: false,
+  errors: { defaultTypes: [], directResult: true },
+  complexity: {
+    defaultComplexity: 1,
+    defaultListMultiplier: 10,
+    limit: { complexity: MOST_COMPLEXITY, depth: MOST_DEPTH },
+    complexityError: (_kind, { complexity, depth }) =>
+      apiError(
+        'QUERY_TOO_COMPLEX',
+        `This operation costs ${complexity} of ${MOST_COMPLEXITY} points and is ${depth} of ${MOST_DEPTH} levels ` +
+          'deep. Ask for fewer fields, smaller pages, or split it.',
+      ),
+  },
+  relay: {
+    encodeGlobalID: (type, uuid) => encodeId(type as IdType, String(uuid)),
+    decodeGlobalID: (id) => {
+      const read = readId(id)
+      if (read === null) throw apiError('BAD_USER_INPUT', '"id" is not an id of this API.', { inputPath: ['id'] })
+      return { typename: read.type, id: read.uuid }
+    },
+    cursorType: 'String',
+    idFieldOptions: { description: 'Opaque id, the same for ever. Pass it back as it is; never take it apart.' },
+    nodeTypeOptions: { description: 'Anything that has an id of its own and can be fetched by it.' },
+    nodeQueryOptions: {
+      description: 'The thing with this id; null when it does not exist for the caller.',
+      args: { id: { description: 'Id of anything that is a Node.' } },
+    },
+    nodesQueryOptions: {
+      description: 'The things with these ids, in the order asked; null for each that does not exist for the caller.',
+      args: { ids: { description: 'At most 100 ids.' } },
+      complexity: (args: { ids: readonly unknown[] }) => ({ field: 1, multiplier: args.ids.length }),
+      resolve: (_root, { ids }, _context, _info, load) => {
+        if (ids.length > 100) throw apiError('BAD_USER_INPUT', '"ids" takes at most 100 ids.', { inputPath: ['ids'] })
+        return load(ids)
+      },
+    },
+    pageInfoTypeOptions: { description: 'Where a page of a list stands in the whole.' },
+    hasNextPageFieldOptions: { description: 'There is more after this page.' },
+    hasPreviousPageFieldOptions: { description: 'There is more before this page.' },
+    startCursorFieldOptions: { description: 'Cursor of the first item; null when the page is empty.' },
+    endCursorFieldOptions: { description: 'Cursor of the last item; null when the page is empty.' },
+    edgesFieldOptions: { description: 'The items of this page, each with its cursor.', complexity: { field: 0, multiplier: 1 } },
+    pageInfoFieldOptions: { description: 'Where this page stands in the whole list.', complexity: 0 },
+    nodesOnConnection: {
+      description: 'The items of this page, without their cursors.',
+      complexity: { field: 0, multiplier: 1 },
+    },
+    cursorFieldOptions: { description: 'Where the item stands; pass it as `after` or `before`.', complexity: 0 },
+    nodeFieldOptions: { description: 'The item.' },
+    firstArgOptions: { description: 'How many items from the start, or from `after`: 1 to 100. Default 20.' },
+    lastArgOptions: { description: 'How many items from the end, or before `before`: 1 to 100. Not with `first`.' },
+    afterArgOptions: { description: 'Only items after the one with this cursor.' },
+    beforeArgOptions: { description: 'Only items before the one with this cursor.' },
+  },
+})
+
+builder.queryType({ description: 'What can be asked. Every field reads as the caller, in the caller’s tenant.' })
+builder.mutationType({
+  description:
+    'What can be done: one business action per field, one `input` each, answered by a union of its success and of ' +
+    'the outcomes a caller can act on. A field is null only when something unexpected went wrong.',
+})
+builder.subscriptionType({ description: 'What can be followed: each stream resumes from a cursor without gap.' })

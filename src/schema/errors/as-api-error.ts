@@ -1,0 +1,31 @@
+import { GraphQLError } from 'graphql'
+import { sqlState } from '../../database/index.ts'
+import { ForbiddenError, UserError } from '../../errors/index.ts'
+import { apiError, isApiErrorCode } from './api-error.ts'
+
+/**
+ * The coded form of an error that is expected though no result union holds it: a domain's refusal of a query,
+ * a database that cannot be waited for. Null for everything else, which stays unexpected and is masked.
+ */
+export function asApiError(error: unknown): GraphQLError | null {
+  if (error instanceof GraphQLError) return isApiErrorCode(error.extensions['code']) ? error : null
+  if (error instanceof ForbiddenError) return apiError('FORBIDDEN', error.message)
+  if (error instanceof UserError) {
+    const inputPath = error.path === null ? {} : { inputPath: error.path }
+    return apiError('BAD_USER_INPUT', error.message, { reason: error.code, ...inputPath })
+  }
+  const state = sqlState(error)
+  if (state === null) return null
+  if (WAITED_TOO_LONG.has(state)) {
+    return apiError('TIMEOUT', 'The database did not answer within the time allowed. Nothing was changed; try again.')
+  }
+  if (OUT_OF_REACH.some((prefix) => state.startsWith(prefix))) {
+    return apiError('SERVICE_UNAVAILABLE', 'The database cannot be reached now. Try again in a moment.')
+  }
+  return null
+}
+
+/** lock_not_available and query_canceled (statement_timeout). */
+const WAITED_TOO_LONG: ReadonlySet<string> = new Set(['55P03', '57014'])
+/** Connection exceptions, too many connections, and a server that shuts down or starts up. */
+const OUT_OF_REACH = ['08', '53300', '57P0']
