@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { requireSession, SESSION_OPTIONS } from './session.ts'
 import type { Queryable, SqlValue, Statement } from './statement.ts'
 
 export interface PoolOptions {
@@ -13,24 +14,26 @@ export interface PoolOptions {
   readonly onConnectionLost?: (error: Error) => void
 }
 
-/** A `pg` pool whose sessions are in UTC and whose errors never end the process. */
+/** A `pg` pool whose sessions are in UTC with time-outs, and whose errors never end the process. */
 export function makePool(options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.max,
     application_name: options.applicationName,
+    keepAlive: true,
+    connectionTimeoutMillis: LONGEST_WAIT_FOR_CONNECTION_MS,
+    onConnect: requireSession,
     ...(options.preparedStatements ? { options: SESSION_OPTIONS } : {}),
   })
   const lost = options.onConnectionLost ?? (() => {})
   pool.on('error', lost)
-  pool.on('connect', (client) => client.on('error', lost))
+  // A connection that breaks while it is lent reports here too; whoever has it gets the error by its query.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
-// UTC because Prisma's adapter otherwise stores a wrong timestamptz; the time-outs because one forgotten
-// transaction holds back the event watermark for everybody.
-const SESSION_OPTIONS =
-  '-c timezone=UTC -c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s'
+// A pool that is exhausted for so long is a fault to be seen, not a queue to stand in.
+const LONGEST_WAIT_FOR_CONNECTION_MS = 15_000
 
 /** Lets a pool or a single `pg` client run statements. */
 export function queryable(client: pg.Pool | pg.ClientBase, preparedStatements: boolean): Queryable {
