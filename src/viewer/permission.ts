@@ -1,5 +1,4 @@
 import { ForbiddenError } from '../errors/index.ts'
-import type { Viewer } from './viewer.ts'
 
 /** What a role allows. Permissions are named `area.verb`; `operator` acts on the installation, not in a tenant. */
 export const ROLES: Readonly<Record<string, readonly string[]>> = {
@@ -18,10 +17,14 @@ export const ROLES: Readonly<Record<string, readonly string[]>> = {
   operator: ['tenant.create', 'membership.revoke', 'jobs.read', 'jobs.operate'],
 }
 
+/** The role that makes a token an operator's. */
+export const OPERATOR = 'operator'
+
+// hasOwn: a token whose roles hold "constructor" must not find the object's own machinery.
 export const may = (roles: readonly string[], permission: string): boolean =>
-  roles.some((role) => ROLES[role]?.includes(permission) ?? false)
+  roles.some((role) => Object.hasOwn(ROLES, role) && ROLES[role]!.includes(permission))
 
 /** @throws ForbiddenError */
-export function mustBeAllowed(viewer: Viewer, permission: string): void {
-  if (!may(viewer.roles, permission)) throw new ForbiddenError(permission)
+export function mustBeAllowed(who: { readonly roles: readonly string[] }, permission: string): void {
+  if (!may(who.roles, permission)) throw new ForbiddenError(permission)
 }

@@ -1,0 +1,75 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/**
+ * What the process counts. A label never holds what a client chose freely: the kind of operation, a code of the
+ * closed list, a field of the schema, a transport.
+ */
+export class Metrics {
+  readonly registry = new Registry()
+
+  readonly operations = new Histogram({
+    name: 'regie_graphql_operation_seconds',
+    help: 'Time from request to answer of queries and mutations.',
+    labelNames: ['operation', 'code'] as const,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [this.registry],
+  })
+
+  readonly documentsRefused = new Counter({
+    name: 'regie_graphql_documents_refused_total',
+    help: 'Documents refused before execution, by the limit they broke.',
+    labelNames: ['rule'] as const,
+    registers: [this.registry],
+  })
+
+  readonly subscriptions = new Gauge({
+    name: 'regie_graphql_subscriptions_active',
+    help: 'Open subscriptions by root field.',
+    labelNames: ['field'] as const,
+    registers: [this.registry],
+  })
+
+  readonly delivered = new Counter({
+    name: 'regie_graphql_deliveries_total',
+    help: 'Payloads sent to subscribers.',
+    labelNames: ['transport'] as const,
+    registers: [this.registry],
+  })
+
+  readonly streamsEnded = new Counter({
+    name: 'regie_graphql_streams_ended_total',
+    help: 'Subscriptions that the server ended, by reason.',
+    labelNames: ['reason'] as const,
+    registers: [this.registry],
+  })
+
+  readonly connections = new Gauge({
+    name: 'regie_connections_active',
+    help: 'Open WebSockets and event streams.',
+    labelNames: ['transport'] as const,
+    registers: [this.registry],
+  })
+
+  readonly refusals = new Counter({
+    name: 'regie_http_refusals_total',
+    help: 'Requests and connections refused before GraphQL, by HTTP status or close code.',
+    labelNames: ['status'] as const,
+    registers: [this.registry],
+  })
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry })
+  }
+
+  /** Counts an open subscription until the returned function is called. */
+  subscriptionOpened(field: string): () => void {
+    this.subscriptions.inc({ field })
+    return () => this.subscriptions.dec({ field })
+  }
+
+  /** Number of open subscriptions now. */
+  async activeSubscriptions(): Promise<number> {
+    const { values } = await this.subscriptions.get()
+    return values.reduce((sum, { value }) => sum + value, 0)
+  }
+}

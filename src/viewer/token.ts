@@ -1,0 +1,110 @@
+import { createRemoteJWKSet, errors, importSPKI, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
+import { z } from 'zod'
+
+/** Where keys come from and what a token must say. */
+export interface TokenRules {
+  readonly keys: { readonly jwksUrl: string } | { readonly publicKeyPem: string } | { readonly key: CryptoKey }
+  readonly issuer: string
+  readonly audience: string
+  /** Asymmetric algorithms only; a token signed with any other is refused whatever its header says. */
+  readonly algorithms: readonly string[]
+  /** Names of the claims that hold the tenant's id and the roles. */
+  readonly tenantClaim: string
+  readonly rolesClaim: string
+}
+
+/** What a verified token says. */
+export interface Claims {
+  readonly subject: string
+  /** Null in an operator's token that names no tenant. */
+  readonly tenantId: string | null
+  readonly roles: readonly string[]
+  readonly issuedAt: Date
+  readonly expiresAt: Date
+}
+
+/** The token is missing, malformed, expired, not for us, or withdrawn. `message` is safe to show to its holder. */
+export class TokenRefused extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'TokenRefused'
+  }
+}
+
+/** The keys cannot be fetched now: says nothing about the token. */
+export class KeysUnavailable extends Error {
+  constructor(cause: unknown) {
+    super('The identity provider’s keys cannot be fetched now. Try again shortly.', { cause })
+    this.name = 'KeysUnavailable'
+  }
+}
+
+/** Checks tokens: signature, issuer, audience, expiry, algorithm and the shape of the claims. */
+export type VerifyToken = (token: string) => Promise<Claims>
+
+/** @returns a function that throws `TokenRefused` or `KeysUnavailable`. */
+export async function makeTokenVerifier(rules: TokenRules): Promise<VerifyToken> {
+  const options = {
+    issuer: rules.issuer,
+    audience: rules.audience,
+    algorithms: [...rules.algorithms],
+    requiredClaims: ['sub', 'iat', 'exp'],
+    clockTolerance: CLOCK_TOLERANCE_SECONDS,
+  }
+  const verify = await verifierOf(rules)
+  return async (token) => {
+    let payload: JWTPayload
+    try {
+      payload = (await verify(token, options)).payload
+    } catch (error) {
+      throw refusal(error)
+    }
+    return claimsOf(payload, rules)
+  }
+}
+
+// Two machines' clocks differ; jose allows nothing by default.
+const CLOCK_TOLERANCE_SECONDS = 5
+
+type Verify = (token: string, options: Parameters<typeof jwtVerify>[2]) => Promise<{ payload: JWTPayload }>
+
+async function verifierOf(rules: TokenRules): Promise<Verify> {
+  if ('jwksUrl' in rules.keys) {
+    const keys = createRemoteJWKSet(new URL(rules.keys.jwksUrl), { timeoutDuration: 3_000, cooldownDuration: 10_000 })
+    return (token, options) => jwtVerify(token, keys, options)
+  }
+  const key =
+    'key' in rules.keys ? rules.keys.key : await importSPKI(rules.keys.publicKeyPem, rules.algorithms[0] ?? 'RS256')
+  return (token, options) => jwtVerify(token, key, options)
+}
+
+function refusal(error: unknown): Error {
+  if (error instanceof errors.JWTExpired)
+    return new TokenRefused('The token has expired. Get a new one from your identity provider.')
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return new TokenRefused(`The token’s claim "${error.claim}" is missing or not what this server expects.`)
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return new TokenRefused('The token is signed with an algorithm that this server does not accept.')
+  if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) return new KeysUnavailable(error)
+  // A JWKS address that answers with an error page is reported as a bare JOSEError.
+  if (error.code === 'ERR_JOSE_GENERIC') return new KeysUnavailable(error)
+  return new TokenRefused('The token is not valid: its form or its signature is wrong.')
+}
+
+const ROLES = z.array(z.string().min(1).max(100)).max(50)
+
+function claimsOf(payload: JWTPayload, rules: TokenRules): Claims {
+  const subject = z.string().min(1).max(200).safeParse(payload.sub)
+  if (!subject.success) throw new TokenRefused('The token’s claim "sub" must be a text of 1 to 200 characters.')
+  const roles = ROLES.safeParse(payload[rules.rolesClaim] ?? [])
+  if (!roles.success) throw new TokenRefused(`The token’s claim "${rules.rolesClaim}" must be a list of role names.`)
+  const tenant = z.uuid().nullish().safeParse(payload[rules.tenantClaim])
+  if (!tenant.success) throw new TokenRefused(`The token’s claim "${rules.tenantClaim}" must be a tenant’s UUID.`)
+  return {
+    subject: subject.data,
+    tenantId: tenant.data?.toLowerCase() ?? null,
+    roles: roles.data,
+    issuedAt: new Date(payload.iat! * 1000),
+    expiresAt: new Date(payload.exp! * 1000),
+  }
+}
