@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { connect } from '../connect.ts'
 import { StartupError } from '../startup-error.ts'
@@ -27,8 +28,7 @@ export async function migrate(
     for (;;) {
       const next = await underLock(client, () => applyNext(client, migrations))
       if (next === null) return { applied, total: migrations.length }
-      if (!next.inTransaction) await applyAlone(url, client, next)
-      applied.push(next.name)
+      if (next.inTransaction || (await applyAlone(url, client, next))) applied.push(next.name)
     }
   } finally {
     await client.end()
@@ -81,12 +81,13 @@ async function applyNext(client: pg.Client, migrations: readonly Migration[]): P
 
 /**
  * Runs a migration outside any transaction, as `create index concurrently` wants it, while a second connection
- * holds the lock. Its history row is written before and finished after: a failure half-way stays visible.
+ * holds the lock. Its history row is written before and finished after: a failure half-way stays visible. False
+ * when another process was faster.
  */
-async function applyAlone(url: string, holder: pg.Client, migration: Migration): Promise<void> {
-  await underLock(holder, async () => {
+async function applyAlone(url: string, holder: pg.Client, migration: Migration): Promise<boolean> {
+  return underLock(holder, async () => {
     const known = await readHistory(holder)
-    if (known.some(({ name }) => name === migration.name)) return
+    if (known.some(({ name }) => name === migration.name)) return false
     const client = await connect(url, 'regie migrate')
     try {
       const id = randomUUID()
@@ -101,6 +102,7 @@ async function applyAlone(url: string, holder: pg.Client, migration: Migration):
         'update _prisma_migrations set finished_at = clock_timestamp(), applied_steps_count = 1 where id = $1',
         [id],
       )
+      return true
     } finally {
       await client.end()
     }
@@ -164,24 +166,35 @@ async function readHistory(client: pg.Client): Promise<HistoryRow[]> {
 }
 
 /**
- * One transaction that holds the lock which `prisma migrate` takes too. A lock of the session would outlive
- * its holder behind a pooler in transaction mode.
+ * One transaction that holds the lock which `prisma migrate` takes too. A lock of the session would outlive its
+ * holder behind a pooler in transaction mode. It is tried again and again rather than waited for: whoever waits
+ * inside a statement keeps a snapshot, `create index concurrently` waits for all snapshots, and the two would wait
+ * for each other for ever (tried).
  */
 async function underLock<T>(client: pg.Client, body: () => Promise<T>): Promise<T> {
-  await client.query('begin')
-  try {
-    await client.query(`set local timezone = utc; set local statement_timeout = 0; set local lock_timeout = 0;
-      set local idle_in_transaction_session_timeout = 0`)
-    await client.query(`select pg_advisory_xact_lock(${PRISMA_MIGRATE_LOCK})`)
-    const result = await body()
-    await client.query('commit')
-    return result
-  } catch (error) {
-    await client.query('rollback').catch(() => {})
-    throw error
+  for (;;) {
+    await client.query('begin')
+    try {
+      await client.query(`set local timezone = utc; set local statement_timeout = 0; set local lock_timeout = 0;
+        set local idle_in_transaction_session_timeout = 0`)
+      const { rows } = await client.query<{ mine: boolean }>(
+        `select pg_try_advisory_xact_lock(${PRISMA_MIGRATE_LOCK}) as mine`,
+      )
+      if (rows[0]?.mine === true) {
+        const result = await body()
+        await client.query('commit')
+        return result
+      }
+      await client.query('rollback')
+    } catch (error) {
+      await client.query('rollback').catch(() => {})
+      throw error
+    }
+    await pause(LOCK_RETRY_MS)
   }
 }
 
+const LOCK_RETRY_MS = 50
 const PRISMA_MIGRATE_LOCK = 72_707_369
 
 // Column for column what `prisma migrate` makes.
