@@ -1,0 +1,106 @@
+import {
+  isLockTimeout,
+  sqlState,
+  statement,
+  type Database,
+  type Queryable,
+  type Statement,
+  type SystemTx,
+} from '../database/index.ts'
+import { EVENTS, type EventLog } from './log.ts'
+
+export interface MaintenanceOptions {
+  /** Default: the log of the domains. */
+  readonly log?: EventLog<unknown>
+  /** Events are kept at least so long, in milliseconds; null keeps them for ever. */
+  readonly retentionMs: number | null
+}
+
+/** What a run of the maintenance did. */
+export interface PartitionWork {
+  /** Partitions made ahead, and the one that took over what had ended in the default partition. */
+  readonly made: readonly string[]
+  /** Events found in the default partition: maintenance came too late for them. Worth an alarm. */
+  readonly rescued: number
+  readonly dropped: readonly string[]
+  /** A step that found the log too busy; the next run does it. */
+  readonly postponed: readonly ('move' | 'make' | 'close' | 'drop')[]
+}
+
+/**
+ * Keeps a log's partitions: makes the next one before it is needed, moves out what fell into the default one, and
+ * drops what is past its retention. Runs at start and every few minutes, in any number of processes at once. Each
+ * step is a transaction of its own that gives up after a second of waiting: it would stop every writer behind it.
+ */
+export async function maintainPartitions(database: Database, options: MaintenanceOptions): Promise<PartitionWork> {
+  const log = options.log ?? EVENTS
+  const postponed: PartitionWork['postponed'][number][] = []
+  const step = async <T>(name: (typeof postponed)[number], fallback: T, work: (tx: SystemTx) => Promise<T>) => {
+    try {
+      return await database.systemTransaction(
+        async (tx) => {
+          await tx.run(LOCK_LOG, [log.table])
+          return work(tx)
+        },
+        { lockTimeoutMs: 1_000, timeoutMs: 60_000 },
+      )
+    } catch (error) {
+      // A row of the new range that is in the default partition already: transaction ids were used up faster than
+      // this ran. The next run moves it.
+      if (!isLockTimeout(error) && sqlState(error) !== CHECK_VIOLATION) throw error
+      postponed.push(name)
+      return fallback
+    }
+  }
+  const named = async (tx: SystemTx, sql: Statement<{ name: string | null }>, ...values: number[]) =>
+    (await tx.run(sql, [log.table, ...values]))[0]?.name ?? null
+
+  const moved = await step('move', null, async (tx) => (await tx.run(MOVE_DEFAULT, [log.table]))[0] ?? null)
+  const made = await step('make', null, (tx) => named(tx, MAKE_AHEAD))
+  await step('close', null, (tx) => tx.run(CLOSE, [log.table]))
+  const dropped: string[] = []
+  const dropOldest = () => step('drop', null, (tx) => named(tx, DROP_OLDEST, options.retentionMs!))
+  if (options.retentionMs !== null)
+    for (let gone = await dropOldest(); gone !== null; gone = await dropOldest()) dropped.push(gone)
+  return {
+    made: [moved?.name, made].filter((name) => name != null),
+    rescued: moved?.rows ?? 0,
+    dropped,
+    postponed,
+  }
+}
+
+/**
+ * Begins a new epoch of every log: after a restore, or a move to a server whose transaction ids begin anew. All
+ * cursors given out before have then expired. Returns the new epoch.
+ */
+export async function raiseEpoch(database: Queryable, by: string, why: string): Promise<number> {
+  const [raised] = await database.run(RAISE_EPOCH, [by, why])
+  return raised!.epoch
+}
+
+const CHECK_VIOLATION = '23514'
+
+const LOCK_LOG = statement<unknown>('events.partitions.lock', 'select from event_log where name = $1 for update')
+
+const MOVE_DEFAULT = statement<{ name: string; rows: number }>(
+  'events.partitions.move_default',
+  'select partition as name, moved::int as rows from event_log_move_default($1)',
+)
+
+const MAKE_AHEAD = statement<{ name: string | null }>(
+  'events.partitions.make_ahead',
+  'select event_log_make_ahead($1) as name',
+)
+
+const CLOSE = statement<unknown>('events.partitions.close', 'select event_log_close_partitions($1)::text')
+
+const DROP_OLDEST = statement<{ name: string | null }>(
+  'events.partitions.drop_oldest',
+  `select event_log_drop_oldest($1, $2::float8 * interval '1 millisecond') as name`,
+)
+
+const RAISE_EPOCH = statement<{ epoch: number }>(
+  'events.partitions.raise_epoch',
+  'select event_log_raise_epoch($1, $2) as epoch',
+)
