@@ -1,9 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Queryable } from '../database/index.ts'
 import type { JobDefinition } from './definition.ts'
+import { storableJson } from './json.ts'
 import { payloadToStore } from './payload.ts'
 import { policyId, policyOf } from './policy.ts'
-import { ENQUEUE, ENQUEUE_KEYED } from './sql/enqueue.ts'
+import { ENQUEUE, ENQUEUE_KEYED, type KeyRow } from './sql/enqueue.ts'
 import { toTenantColumn } from './tenant.ts'
 
 export interface EnqueueRequest<Payload> {
@@ -60,15 +61,15 @@ export async function enqueueMany<Payload>(
   // The same key twice in one call is one job too, and one statement may not touch a key's row twice.
   const keyed = new Map<string, NewJob>()
   for (const row of rows) if (row.key !== null && !keyed.has(row.key)) keyed.set(row.key, row)
-  const owners = new Map<string, string>()
+  const owners = new Map<string, KeyRow>()
   if (keyed.size > 0)
-    for (const { tenantId, key, jobId } of await tx.run(ENQUEUE_KEYED, write([...keyed.values()])))
-      owners.set(scoped(tenantId, key), jobId)
+    for (const owner of await tx.run(ENQUEUE_KEYED, write([...keyed.values()])))
+      owners.set(scoped(owner.tenantId, owner.key), owner)
 
   return rows.map((row) => {
     if (row.key === null) return { jobId: row.id, created: true }
     const owner = owners.get(row.key)!
-    return { jobId: owner, created: owner === row.id && keyed.get(row.key) === row }
+    return { jobId: owner.jobId, created: owner.created && keyed.get(row.key) === row }
   })
 }
 
@@ -85,7 +86,7 @@ function newJob<Payload>(definition: JobDefinition<Payload>, request: EnqueueReq
   const priority = request.priority ?? 0
   if (!Number.isInteger(priority) || Math.abs(priority) > HIGHEST_PRIORITY)
     throw new RangeError(`A job's priority is a whole number from −32,000 to 32,000, not ${priority}.`)
-  const head = JSON.stringify({
+  const head = storableJson({
     id,
     tenantId,
     // `+ 0` because the negation of 0 is −0.

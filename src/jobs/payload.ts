@@ -1,4 +1,5 @@
 import type { JobDefinition } from './definition.ts'
+import { isStorable } from './json.ts'
 
 /** A payload that may not be stored or cannot be run. `message` names the type and the field, never the value. */
 export class PayloadError extends Error {
@@ -20,6 +21,8 @@ export function payloadToStore<Payload>(definition: JobDefinition<Payload>, payl
       `has the field "${secret.join('.')}". Payloads hold no secrets; pass the id of the row that keeps it.`,
     )
   const text = JSON.stringify(checked)
+  if (!isStorable(text))
+    throw new PayloadError(definition.type, 'holds a character that cannot be stored (NUL or half a surrogate pair).')
   const bytes = Buffer.byteLength(text)
   if (bytes > LARGEST_PAYLOAD_BYTES)
     throw new PayloadError(

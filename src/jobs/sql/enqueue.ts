@@ -27,6 +27,8 @@ export interface KeyRow {
   readonly tenantId: string
   readonly key: string
   readonly jobId: string
+  /** False when the key had been used before. */
+  readonly created: boolean
 }
 
 /**
@@ -34,7 +36,7 @@ export interface KeyRow {
  *
  * Keys have a table of their own because they outlive the job. `do update` instead of `do nothing`: the row that
  * a concurrent transaction has just committed is not in this statement's snapshot, so `do nothing` would give
- * back neither a new job nor the earlier one (pain 26). Keys are written in order, so that two statements with
+ * back neither a new job nor the earlier one (pain 26); a row that was inserted has no xmax. Keys are written in order, so that two statements with
  * the same keys wait for each other instead of deadlocking.
  */
 export const ENQUEUE_KEYED = statement<KeyRow>(
@@ -43,9 +45,9 @@ export const ENQUEUE_KEYED = statement<KeyRow>(
     insert into job_key (tenant_id, type, key, job_id)
     select "tenantId", $2, "idempotencyKey", id from new order by "tenantId", "idempotencyKey"
     on conflict (tenant_id, type, key) do update set job_id = job_key.job_id
-    returning tenant_id, key, job_id
+    returning tenant_id, key, job_id, xmax = 0 as created
   ), written as (
-    ${INSERT} join key on key.job_id = new.id
+    ${INSERT} join key on key.job_id = new.id and key.created
   )
-  select tenant_id::text as "tenantId", key, job_id::text as "jobId" from key`,
+  select tenant_id::text as "tenantId", key, job_id::text as "jobId", created from key`,
 )

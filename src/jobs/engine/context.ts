@@ -1,0 +1,91 @@
+import type { Tx } from '../../database/index.ts'
+import type { JobContext, JobResult } from '../definition.ts'
+import { fromTenantColumn } from '../tenant.ts'
+import type { Attempt } from './attempt.ts'
+import { jobTransaction, proveClaims, settle, Superseded } from './claim-transaction.ts'
+import { endingOf } from './ending.ts'
+import type { EngineParts } from './parts.ts'
+
+/** What a handler is given. One per attempt. */
+export class AttemptContext implements JobContext {
+  readonly #attempt: Attempt
+  readonly #parts: EngineParts
+  #transactionUsed = false
+
+  constructor(attempt: Attempt, parts: EngineParts) {
+    this.#attempt = attempt
+    this.#parts = parts
+  }
+
+  get jobId(): string {
+    return this.#attempt.job.id
+  }
+  get tenantId(): string | null {
+    return fromTenantColumn(this.#attempt.job.tenantId)
+  }
+  get attempt(): number {
+    return this.#attempt.job.attempt
+  }
+  get maxAttempts(): number {
+    return this.#attempt.job.maxAttempts
+  }
+  get correlationId(): string {
+    return this.#attempt.job.correlationId
+  }
+  get triggeredBy(): string {
+    return this.#attempt.job.triggeredBy
+  }
+  get signal(): AbortSignal {
+    return this.#attempt.signal
+  }
+
+  remainingMs(): number {
+    return this.#attempt.remainingMs()
+  }
+
+  async transaction(body: (tx: Tx) => Promise<JobResult>): Promise<JobResult> {
+    if (this.#transactionUsed)
+      throw new Error(
+        'A handler settles its job once: context.transaction was called twice. Use context.step before it.',
+      )
+    this.#transactionUsed = true
+    const attempt = this.#attempt
+    const { workerId } = this.#parts
+    attempt.inTransaction = true
+    try {
+      const [result, status] = await this.#inClaim(async (tx) => {
+        const answer = await body(tx)
+        const [settled] = await settle(tx, [{ attempt, ending: endingOf(answer) }], workerId)
+        if (settled === undefined) throw new Superseded()
+        return [answer, settled.status] as const
+      })
+      attempt.settledAs = status
+      return result
+    } finally {
+      attempt.inTransaction = false
+    }
+  }
+
+  step<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#inClaim(body)
+  }
+
+  #inClaim<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+    const attempt = this.#attempt
+    const { database, workerId, transactions } = this.#parts
+    return transactions.with(async () => {
+      attempt.signal.throwIfAborted()
+      const done = await jobTransaction(
+        database,
+        attempt.job.tenantId,
+        async (tx) => {
+          if (!(await proveClaims(tx, [attempt], workerId)).has(attempt.job.id)) throw new Superseded()
+          return body(tx)
+        },
+        { timeoutMs: Math.max(1, attempt.remainingMs()) },
+      )
+      this.#parts.onCommitted()
+      return done
+    })
+  }
+}

@@ -1,0 +1,95 @@
+import { isLockTimeout, isSerializationConflict, sqlState } from '../../database/index.ts'
+import { Failure, UserError } from '../../errors/index.ts'
+import type { JobResult } from '../definition.ts'
+import { PayloadError } from '../payload.ts'
+import { redactedStack, safeMessage } from '../redact.ts'
+import type { EndingRow } from '../sql/settle.ts'
+
+/** How an attempt ended, before anybody knows what that makes of the job. */
+export type Ending = Omit<EndingRow, 'id' | 'claimEpoch' | 'ranMs'>
+
+const plain = (kind: Ending['kind']): Ending => ({
+  kind,
+  delayMs: null,
+  failureClass: null,
+  code: null,
+  message: null,
+  stack: null,
+  reason: null,
+  output: null,
+})
+
+export const SUCCEEDED: Ending = plain('SUCCEEDED')
+
+/** Claimed but never begun: the job goes back as if nothing had happened. */
+export const NOT_BEGUN: Ending = { ...plain('BACK'), reason: 'job.not_begun' }
+
+/** Begun, but the process stops: no attempt is spent (pain 43). */
+export const INTERRUPTED: Ending = { ...plain('BACK'), reason: 'job.interrupted' }
+
+/** Stopped because somebody cancelled it; the settling statement sees the request and makes it CANCELLED. */
+export const CANCELLED: Ending = plain('CANCELLED')
+
+export const timedOut = (timeoutMs: number): Ending =>
+  failure('RETRY', 'TIMEOUT', 'job.timeout', `The attempt took longer than its ${timeoutMs} ms.`)
+
+export function endingOf(result: JobResult): Ending {
+  switch (result.kind) {
+    case 'SUCCEEDED':
+      return result.output === undefined ? SUCCEEDED : { ...SUCCEEDED, output: result.output }
+    case 'NOT_APPLICABLE':
+    case 'CANCELLED':
+      return { ...CANCELLED, reason: safeMessage(result.reason) }
+    case 'POSTPONED':
+      return { ...plain('BACK'), delayMs: result.delayMs, reason: safeMessage(result.reason) }
+    case 'RETRY_AFTER':
+      return { ...failure('RETRY', 'TRANSIENT', result.code, result.message), delayMs: result.delayMs }
+    case 'FAILED':
+      return failure('FAILED', 'PERMANENT', result.code, result.message)
+    default:
+      // Compiled JavaScript can return anything.
+      return failure('RETRY', 'TRANSIENT', 'job.no_result', 'The handler returned something that is no result.')
+  }
+}
+
+/**
+ * The classification of what a handler throws (J19, seed 18.8): functional errors, invalid payloads and missing
+ * rights are final; what the database or the network does for a moment is tried again; the unknown too.
+ */
+export function endingOfThrown(error: unknown): Ending {
+  const stack = redactedStack(error)
+  if (error instanceof Failure) {
+    const kind =
+      error.failureClass === 'PERMANENT' ? 'FAILED' : error.failureClass === 'CANCELLED' ? 'CANCELLED' : 'RETRY'
+    return { ...failure(kind, error.failureClass, error.code, error.message), delayMs: error.retryAfterMs, stack }
+  }
+  if (error instanceof PayloadError)
+    return { ...failure('FAILED', 'PERMANENT', 'job.payload_invalid', error.message), stack }
+  if (error instanceof UserError) return { ...failure('FAILED', 'PERMANENT', error.code, error.message), stack }
+  for (const [applies, code, message] of TRANSIENT)
+    if (applies(error)) return { ...failure('RETRY', 'TRANSIENT', code, message), stack }
+  return { ...failure('RETRY', 'TRANSIENT', 'job.unexpected', 'The handler failed unexpectedly.'), stack }
+}
+
+const TRANSIENT: readonly (readonly [(error: unknown) => boolean, string, string])[] = [
+  [isLockTimeout, 'job.lock_timeout', 'A row that is needed was locked by somebody else for too long.'],
+  [isSerializationConflict, 'job.conflict', 'Other transactions were in the way several times.'],
+  [(error) => sqlState(error) === '57014', 'job.statement_timeout', 'The database took too long to answer.'],
+  [isConnectionTrouble, 'job.connection_lost', 'The connection to the database was lost.'],
+]
+
+/** The database was not reached, or went away: nothing is wrong with what was sent. */
+export function isConnectionTrouble(error: unknown): boolean {
+  const state = sqlState(error)
+  if (state !== null && /^(08|53|57P)/.test(state)) return true
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
+  return (
+    (typeof code === 'string' && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|P1001|P1017|P2024)/.test(code)) ||
+    (typeof message === 'string' &&
+      /connection (terminated|timeout)|timeout exceeded when trying to connect/i.test(message))
+  )
+}
+
+function failure(kind: Ending['kind'], failureClass: string, code: string, message: string): Ending {
+  return { ...plain(kind), failureClass, code, message: safeMessage(message) }
+}

@@ -1,0 +1,182 @@
+import { v4 as uuidv4 } from 'uuid'
+import type { Database } from '../../database/index.ts'
+import { type AnyJobDefinition, JobRegistry } from '../registry.ts'
+import { keepWorkers, LEASE_MS, removeWorker } from '../lease.ts'
+import { UNKNOWN_TYPES } from '../sql/worker.ts'
+import { Claimer } from './claimer.ts'
+import type { EngineParts, EngineSignal, JobLogger } from './parts.ts'
+import { Permits } from './permits.ts'
+import { Workbench } from './workbench.ts'
+
+export interface EngineOptions {
+  readonly database: Database
+  readonly definitions: readonly AnyJobDefinition[]
+  /** Most handlers at work at once. Default 16. */
+  readonly concurrency?: number
+  readonly logger: JobLogger
+  /** Called after commits that others may want to see: to hint the event tail. */
+  readonly onCommitted?: () => void
+  /** Given by a host that renews the lease itself, from another thread. Otherwise the engine makes one and renews it. */
+  readonly workerId?: string
+  readonly slot?: number
+  /** How long the lease outlives its last renewal, in milliseconds. Default 15,000. */
+  readonly leaseMs?: number
+  readonly signal?: (signal: EngineSignal) => void
+}
+
+/** Between two looks: at once while there is work, then 5 ms, doubling up to a second while there is none. */
+const HOTTEST_MS = 5
+const IDLEST_MS = 1_000
+
+/** Most jobs in one claim; beyond, a batch no longer gets cheaper per job. */
+const LARGEST_CLAIM = 500
+
+/**
+ * Claims due jobs, runs their handlers and ends them, on one thread. Any number of engines work on one database;
+ * what keeps them apart is in the rows.
+ */
+export class Engine {
+  readonly workerId: string
+  readonly #options: EngineOptions
+  readonly #parts: EngineParts
+  readonly #claimer: Claimer
+  readonly #workbench: Workbench
+  readonly #leaseMs: number
+  #loop: Promise<void> | null = null
+  #stopping = false
+  #renewal: NodeJS.Timeout | null = null
+  #wake: (() => void) | null = null
+  #woken = false
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+    this.workerId = options.workerId ?? uuidv4()
+    this.#leaseMs = options.leaseMs ?? LEASE_MS
+    const { database } = options
+    this.#parts = {
+      database,
+      registry: new JobRegistry(options.definitions),
+      workerId: this.workerId,
+      logger: options.logger,
+      // One connection stays free for the claim, one for the settling.
+      transactions: new Permits(Math.max(1, database.pool.options.max - 2)),
+      onCommitted: options.onCommitted ?? (() => {}),
+      signal: options.signal ?? null,
+    }
+    this.#claimer = new Claimer(this.#parts)
+    this.#workbench = new Workbench(this.#parts, options.concurrency ?? 16, () => this.#wakeUp())
+  }
+
+  /** The parts that maintenance of the engine's own needs. */
+  get parts(): EngineParts {
+    return this.#parts
+  }
+
+  /** How many jobs are in its hands: claimed and not yet ended in the database. */
+  get held(): number {
+    return this.#workbench.held
+  }
+
+  async start(): Promise<void> {
+    await this.#keepLease()
+    if (this.#options.workerId === undefined) this.#renewal = this.#everyThird()
+    this.#loop = this.#claimUntilStopped()
+  }
+
+  /** Something was enqueued: look now instead of at the next poll. */
+  wake(): void {
+    this.#claimer.forget()
+    this.#woken = true
+    this.#wakeUp()
+  }
+
+  /**
+   * Stops claiming, gives back what was not begun, lets handlers finish until half of the time is over, then
+   * aborts them; what is still running at the end is given back as well, without an attempt spent. Releases the
+   * lease last. Resolves at the deadline at the latest, even without a database.
+   */
+  async stop(deadlineMs = 10_000): Promise<void> {
+    this.#stopping = true
+    this.#wakeUp()
+    const deadline = new Promise<void>((resolve) => setTimeout(resolve, deadlineMs).unref())
+    const stopped = (async () => {
+      await this.#loop
+      await this.#workbench.close(deadlineMs)
+      await removeWorker(this.#parts.database, this.workerId)
+    })().catch((error: unknown) =>
+      this.#parts.logger.error(
+        { err: error },
+        'The engine did not stop cleanly; its jobs are rescued when its lease lapses.',
+      ),
+    )
+    await Promise.race([stopped, deadline])
+    if (this.#renewal !== null) clearInterval(this.#renewal)
+    this.#workbench.abandon()
+  }
+
+  /** The types that wait in the database and that this engine does not know, each with how many (up to 1,000). */
+  async unknownTypes(): Promise<{ type: string; waiting: number }[]> {
+    const rows = await this.#parts.database.run(UNKNOWN_TYPES, [this.#parts.registry.types])
+    if (rows.length > 0) this.#parts.signal?.({ kind: 'UNKNOWN_TYPES', types: rows.map((row) => row.type) })
+    return rows
+  }
+
+  async #claimUntilStopped(): Promise<void> {
+    let pause = HOTTEST_MS
+    let troubles = 0
+    while (!this.#stopping) {
+      const room = Math.min(this.#workbench.room(), LARGEST_CLAIM)
+      if (room <= 0) {
+        await this.#sleep(IDLEST_MS)
+        continue
+      }
+      this.#woken = false
+      try {
+        const { jobs, nextDueInMs } = await this.#claimer.claim(room)
+        troubles = 0
+        if (jobs.length > 0) {
+          pause = HOTTEST_MS
+          this.#parts.signal?.({ kind: 'CLAIMED', jobs: jobs.length })
+          this.#workbench.add(jobs)
+          continue
+        }
+        this.#parts.signal?.({ kind: 'IDLE' })
+        if (!this.#woken) await this.#sleep(Math.min(pause * (1 + Math.random() / 4), nextDueInMs ?? Infinity))
+        pause = Math.min(pause * 2, IDLEST_MS)
+      } catch (error) {
+        // One line per doubling: a database that is away for an hour must not fill the log (pain 4).
+        const wait = Math.min(100 * 2 ** troubles++, 30_000)
+        this.#parts.logger.error({ err: error }, `No jobs could be claimed; trying again in ${wait} ms.`)
+        await this.#sleep(wait)
+      }
+    }
+  }
+
+  #keepLease(): Promise<void> {
+    return keepWorkers(this.#parts.database, [{ id: this.workerId, slot: this.#options.slot ?? 0 }], this.#leaseMs)
+  }
+
+  #everyThird(): NodeJS.Timeout {
+    return setInterval(() => {
+      this.#keepLease().catch((error: unknown) =>
+        this.#parts.logger.warn({ err: error }, 'The lease of this worker could not be renewed.'),
+      )
+    }, this.#leaseMs / 3)
+  }
+
+  #sleep(ms: number): Promise<void> {
+    if (this.#stopping) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#wakeUp(), ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        this.#wake = null
+        resolve()
+      }
+    })
+  }
+
+  #wakeUp(): void {
+    this.#wake?.()
+  }
+}

@@ -1,0 +1,76 @@
+import { tellOutcomes } from '../outcome.ts'
+import type { SettledRow } from '../sql/settle.ts'
+import { RESCUE } from '../sql/settle.ts'
+import { FIND_LOST, FORGET_DEAD_WORKERS, type LostRow } from '../sql/worker.ts'
+import { jobTransaction } from './claim-transaction.ts'
+import type { EngineParts } from './parts.ts'
+
+/** Most jobs per round; the next round takes the rest. */
+const MOST = 500
+
+/**
+ * Ends the attempts of dead workers: each counts as lost and follows the job's own policy. Only types known here,
+ * since the owning domain is told in the same transaction; a type that nobody knows waits and is reported.
+ */
+export async function rescueLostJobs(parts: EngineParts): Promise<number> {
+  const { database, registry } = parts
+  let rescued = 0
+  for (;;) {
+    const lost = await database.run(FIND_LOST, [registry.types, MOST])
+    let ended = 0
+    for (const group of grouped(lost)) ended += await rescueGroup(group, parts)
+    rescued += ended
+    // A round that ended nothing is stuck on jobs whose domain refuses; they are tried again in the next slot.
+    if (lost.length < MOST || ended === 0) break
+  }
+  await database.run(FORGET_DEAD_WORKERS, [])
+  return rescued
+}
+
+async function rescueGroup(lost: readonly LostRow[], parts: EngineParts): Promise<number> {
+  const { type, tenantId } = lost[0]!
+  const { database, registry, transactions, logger } = parts
+  const definition = registry.get(type)
+  const ids = JSON.stringify(lost.map((job) => job.id))
+  try {
+    const rows: SettledRow[] =
+      definition.onOutcome === undefined
+        ? await database.run(RESCUE, [ids])
+        : await transactions.with(() =>
+            jobTransaction(database, tenantId, async (tx) => {
+              const settled = await tx.run(RESCUE, [ids])
+              await tellOutcomes(tx, definition, settled)
+              return settled
+            }),
+          )
+    for (const row of rows) {
+      const { id: jobId, status, attempt, correlationId } = row
+      logger.warn({ jobId, type, attempt, status, correlationId }, 'A job was taken from a worker that had died.')
+      parts.signal?.({ kind: 'RESCUED', jobId, status })
+    }
+    if (rows.length > 0) parts.onCommitted()
+    return rows.length
+  } catch (error) {
+    if (lost.length > 1) {
+      let ended = 0
+      for (const job of lost) ended += await rescueGroup([job], parts)
+      return ended
+    }
+    logger.error(
+      { err: error, type, jobId: lost[0]!.id },
+      'A lost job could not be ended; the next rescue tries again.',
+    )
+    return 0
+  }
+}
+
+function grouped(rows: readonly LostRow[]): LostRow[][] {
+  const groups = new Map<string, LostRow[]>()
+  for (const row of rows) {
+    const key = `${row.tenantId} ${row.type}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [row])
+    else group.push(row)
+  }
+  return [...groups.values()]
+}

@@ -1,0 +1,256 @@
+import type { ClaimedRow } from '../sql/claim.ts'
+import { STILL_HELD } from '../sql/claim-proof.ts'
+import { Attempt } from './attempt.ts'
+import { type Ending, INTERRUPTED, NOT_BEGUN, timedOut } from './ending.ts'
+import type { EngineParts } from './parts.ts'
+import { runOne, runTogether, type Verdicts } from './runner.ts'
+import { Settler } from './settler.ts'
+
+/** How often the clock is looked at for time-outs, and the database for cancels and lost claims. */
+const TICK_MS = 50
+const LOOK_MS = 250
+/** What was claimed and not begun for so long goes back, for others to take. */
+const LONGEST_QUEUED_MS = 2_000
+/** A handler that ignores its abort signal for so long no longer counts against the concurrency. */
+const LONGEST_DEAF_MS = 30_000
+/** Most jobs of one `runMany`. */
+const LARGEST_BATCH = 100
+
+/**
+ * The jobs in one engine's hands: a short queue of what was claimed ahead, the handlers at work, and the endings
+ * on their way to the database.
+ */
+export class Workbench implements Verdicts {
+  readonly #parts: EngineParts
+  readonly #concurrency: number
+  readonly #onRoom: () => void
+  readonly #settler: Settler
+  readonly #held = new Map<string, Attempt>()
+  /** Attempts whose handler has not returned, each with the slot it occupies; a batch shares one. */
+  readonly #running = new Map<Attempt, object>()
+  #queue: Attempt[] = []
+  #slots = 0
+  #closing = false
+  #tick: NodeJS.Timeout | null = null
+  #lookedAt = 0
+  #looking = false
+  /** Endings within the last interval: how much may be claimed ahead. */
+  #pace = 0
+  #endedSince = 0
+  #pacedAt = performance.now()
+  #quiet: (() => void)[] = []
+
+  constructor(parts: EngineParts, concurrency: number, onRoom: () => void) {
+    this.#parts = parts
+    this.#concurrency = concurrency
+    this.#onRoom = onRoom
+    this.#settler = new Settler(parts, (attempt, status) => this.#finished(attempt, status))
+  }
+
+  get held(): number {
+    return this.#held.size
+  }
+
+  /**
+   * How many more jobs to claim now. Ahead of the free slots only as many as recently ended in 100 ms: no-op jobs
+   * then come by hundreds, and slow ones stay in the database for whoever is free first.
+   */
+  room(): number {
+    if (this.#closing) return 0
+    const target = this.#concurrency - this.#slots + this.#recentPace()
+    const room = target - this.#queue.length
+    // Half empty before it asks again, so that claims are few and large.
+    return room * 2 >= target ? room : 0
+  }
+
+  add(jobs: readonly ClaimedRow[]): void {
+    for (const job of jobs) {
+      const attempt = new Attempt(job, this.#parts.registry.get(job.type))
+      this.#held.set(job.id, attempt)
+      this.#queue.push(attempt)
+    }
+    this.#tick ??= setInterval(() => this.#onTick(), TICK_MS)
+    if (this.#closing) this.#giveBackQueue()
+    else this.#begin()
+  }
+
+  decide(attempt: Attempt, ending: Ending): void {
+    if (attempt.ended) return
+    attempt.ended = true
+    this.#settler.add(attempt, ending)
+  }
+
+  settledByHandler(attempt: Attempt): void {
+    attempt.ended = true
+    this.#finished(attempt, attempt.settledAs)
+  }
+
+  superseded(attempt: Attempt): void {
+    if (attempt.ended) return
+    attempt.ended = true
+    this.#finished(attempt, null)
+  }
+
+  /** See `Engine.stop`. */
+  async close(deadlineMs: number): Promise<void> {
+    this.#closing = true
+    const started = performance.now()
+    this.#giveBackQueue()
+    await this.#handlersReturn(deadlineMs / 2)
+    for (const attempt of this.#running.keys()) attempt.abort('STOP')
+    await this.#handlersReturn(deadlineMs - (performance.now() - started) - Math.min(1_000, deadlineMs / 4))
+    // Whatever these handlers still do is fenced off from here on.
+    for (const attempt of this.#running.keys()) this.decide(attempt, INTERRUPTED)
+    await this.#settler.empty()
+    this.abandon()
+  }
+
+  /** Ends all timers; what is not written by now is left to the rescue. */
+  abandon(): void {
+    if (this.#tick !== null) clearInterval(this.#tick)
+    this.#tick = null
+    this.#settler.abandon()
+  }
+
+  #begin(): void {
+    while (this.#slots < this.#concurrency) {
+      const first = this.#queue.shift()
+      if (first === undefined) break
+      const attempts = first.definition.runMany === undefined ? [first] : this.#batchOf(first)
+      for (const attempt of attempts) {
+        attempt.beganAt = performance.now()
+        this.#parts.signal?.({ kind: 'BEGAN', jobId: attempt.job.id, attempt: attempt.job.attempt })
+      }
+      const run =
+        first.definition.runMany === undefined
+          ? runOne(first, this.#parts, this)
+          : runTogether(attempts, this.#parts, this)
+      this.#occupy(attempts, run)
+    }
+  }
+
+  /** The attempt and what waits of the same type and tenant, up to a batch. */
+  #batchOf(first: Attempt): Attempt[] {
+    const batch = [first]
+    this.#queue = this.#queue.filter((other) => {
+      const goesAlong =
+        batch.length < LARGEST_BATCH && other.job.type === first.job.type && other.job.tenantId === first.job.tenantId
+      if (goesAlong) batch.push(other)
+      return !goesAlong
+    })
+    return batch
+  }
+
+  #occupy(attempts: readonly Attempt[], handler: Promise<void>): void {
+    const slot = {}
+    this.#slots++
+    for (const attempt of attempts) this.#running.set(attempt, slot)
+    void handler.then(() => {
+      for (const attempt of attempts) this.#leave(attempt)
+    })
+  }
+
+  /** Frees the slot when the last attempt in it has left. */
+  #leave(attempt: Attempt): void {
+    const slot = this.#running.get(attempt)
+    if (slot === undefined) return
+    this.#running.delete(attempt)
+    for (const other of this.#running.values()) if (other === slot) return
+    this.#slots--
+    if (!this.#closing) this.#begin()
+    if (this.#running.size === 0) for (const resolve of this.#quiet.splice(0)) resolve()
+    this.#onRoom()
+  }
+
+  #finished(attempt: Attempt, status: string | null): void {
+    const { id, attempt: number } = attempt.job
+    if (this.#held.get(id) === attempt) this.#held.delete(id)
+    this.#endedSince++
+    if (this.#parts.signal !== null)
+      this.#parts.signal(
+        status === null
+          ? { kind: 'SUPERSEDED', jobId: id, attempt: number }
+          : { kind: 'ENDED', jobId: id, attempt: number, status },
+      )
+    if (this.#held.size === 0 && this.#tick !== null) {
+      clearInterval(this.#tick)
+      this.#tick = null
+    }
+  }
+
+  #recentPace(): number {
+    const now = performance.now()
+    const passed = now - this.#pacedAt
+    if (passed >= 100) {
+      this.#pace = Math.round((this.#endedSince * 100) / passed)
+      this.#endedSince = 0
+      this.#pacedAt = now
+    }
+    return Math.max(this.#pace, this.#endedSince)
+  }
+
+  #giveBackQueue(): void {
+    for (const attempt of this.#queue.splice(0)) this.decide(attempt, NOT_BEGUN)
+  }
+
+  async #handlersReturn(withinMs: number): Promise<void> {
+    if (this.#running.size === 0 || withinMs <= 0) return
+    let timer: NodeJS.Timeout | undefined
+    await Promise.race([
+      new Promise<void>((resolve) => this.#quiet.push(resolve)),
+      new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMs))),
+    ])
+    clearTimeout(timer)
+  }
+
+  #onTick(): void {
+    const now = performance.now()
+    for (const attempt of [...this.#running.keys()]) {
+      const over = attempt.ranMs() - attempt.job.timeoutMs
+      if (over >= 0) {
+        attempt.abort('TIMEOUT')
+        this.decide(attempt, timedOut(attempt.job.timeoutMs))
+      }
+      if (over >= LONGEST_DEAF_MS) this.#giveUpOn(attempt)
+    }
+    const oldest = this.#queue[0]
+    if (oldest !== undefined && now - oldest.claimedAt > LONGEST_QUEUED_MS) this.#giveBackQueue()
+    if (now - this.#lookedAt >= LOOK_MS && !this.#looking) void this.#look(now)
+  }
+
+  #giveUpOn(attempt: Attempt): void {
+    const { id: jobId, type, correlationId } = attempt.job
+    this.#parts.logger.error(
+      { jobId, type, correlationId },
+      'A handler still runs long after its time-out; its slot is given to others. It should listen to context.signal.',
+    )
+    this.#leave(attempt)
+  }
+
+  /** Asks the database about jobs that have been running for a while: cancelled meanwhile, or somebody else's? */
+  async #look(now: number): Promise<void> {
+    this.#lookedAt = now
+    const asked = [...this.#running.keys()].filter(
+      (attempt) => !attempt.ended && !attempt.inTransaction && attempt.ranMs() >= LOOK_MS,
+    )
+    if (asked.length === 0) return
+    this.#looking = true
+    try {
+      const { database, workerId } = this.#parts
+      const rows = await database.run(STILL_HELD, [asked.map(({ job }) => job.id), workerId])
+      const held = new Map(rows.map((row) => [row.id, row]))
+      for (const attempt of asked) {
+        if (attempt.ended || attempt.inTransaction || attempt.settledAs !== null) continue
+        const row = held.get(attempt.job.id)
+        if (row?.claimEpoch !== attempt.job.claimEpoch) {
+          attempt.abort('SUPERSEDED')
+          this.superseded(attempt)
+        } else if (row.cancelRequested) attempt.abort('CANCEL')
+      }
+    } catch (error) {
+      this.#parts.logger.warn({ err: error }, 'Running jobs could not be looked after; the next look is soon.')
+    } finally {
+      this.#looking = false
+    }
+  }
+}

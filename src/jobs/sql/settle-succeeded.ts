@@ -1,0 +1,34 @@
+import { statement } from '../../database/index.ts'
+
+/**
+ * The common ending, as cheap as it gets: $1 ids, $2 claim epochs, $3 milliseconds run, $4 the worker. Answers
+ * with the ids that were still this worker's.
+ *
+ * A special case of `SETTLE` for jobs that succeeded, left no output and whose type wants no `onOutcome`: no
+ * JSON to parse, no policy to join, nothing to decide. See docs/jobs.md for what it is worth.
+ */
+export const SETTLE_SUCCEEDED = statement<{ readonly id: string }>(
+  'jobs.settle_succeeded',
+  `with mine as materialized (
+    select job.id, ended.ran_ms
+    from unnest($1::uuid[], $2::integer[], $3::integer[]) as ended(id, claim_epoch, ran_ms)
+    join job on job.id = ended.id and job.claim_epoch = ended.claim_epoch and job.worker_id = $4::uuid
+    for update of job skip locked
+  ), over as (
+    delete from job using mine where job.id = mine.id
+    returning job.*, clock_timestamp() as now, mine.ran_ms
+  ), kept as (
+    insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
+      finished_at, correlation_id, triggered_by, display_name, idempotency_key, payload)
+    select id, tenant_id, type, 'SUCCEEDED', urgency, attempt, lost, claim_epoch, policy_id, created_at, now,
+      correlation_id, triggered_by, display_name, idempotency_key, payload
+    from over
+  ), logged as (
+    insert into job_event (epoch, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", actor, worker_id,
+      started_at, recorded_at, correlation_id)
+    select (select event_log_current_epoch()), id, tenant_id, type, attempt, claim_epoch, 'PROCESSING', 'SUCCEEDED',
+      'system', worker_id, now - interval '1 millisecond' * ran_ms, now, correlation_id
+    from over
+  )
+  select id from over`,
+)

@@ -1,0 +1,129 @@
+import { statement } from '../../database/index.ts'
+
+/** How an attempt ended, as `SETTLE` takes it; what becomes of the job is decided from the job's own row. */
+export interface EndingRow {
+  readonly id: string
+  readonly claimEpoch: number
+  /** RETRY: failed, may be tried again. BACK: no attempt spent. LOST: its worker died. */
+  readonly kind: 'SUCCEEDED' | 'CANCELLED' | 'FAILED' | 'RETRY' | 'BACK' | 'LOST'
+  /** Wait before the next attempt; null for the policy's. */
+  readonly delayMs: number | null
+  readonly failureClass: string | null
+  readonly code: string | null
+  readonly message: string | null
+  readonly stack: string | null
+  readonly reason: string | null
+  readonly output: Readonly<Record<string, unknown>> | null
+  readonly ranMs: number
+}
+
+export interface SettledRow {
+  readonly id: string
+  readonly tenantId: string
+  readonly type: string
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly correlationId: string
+  readonly status: 'SUCCEEDED' | 'CANCELLED' | 'FAILED' | 'RETRY_SCHEDULED' | 'SCHEDULED'
+  readonly due: Date | null
+  readonly failureClass: string | null
+  readonly code: string | null
+  readonly message: string | null
+  readonly reason: string | null
+  readonly actor: string
+  readonly payload: unknown
+}
+
+/**
+ * Ends attempts. $1 endings as JSON (`EndingRow`), $2 the worker. Answers with the jobs that were still this
+ * worker's; for the others nothing is written.
+ *
+ * Everything the decision needs is on the job's row and its policy's, so that it does not depend on which
+ * process, with which release, makes it (pain 14). `skip locked`, because one row held by somebody else must not
+ * keep a whole batch waiting; the caller asks with `STILL_HELD` and tries again.
+ */
+export const SETTLE = statement<SettledRow>(
+  'jobs.settle',
+  settling(`select e.*, ${jobColumns()}
+    from jsonb_to_recordset($1::jsonb) as e(id uuid, "claimEpoch" integer, kind text, "delayMs" float8,
+      "failureClass" text, code text, message text, stack text, reason text, output jsonb, "ranMs" float8)
+    join job on job.id = e.id and job.claim_epoch = e."claimEpoch" and job.worker_id = $2::uuid
+    join job_policy policy on policy.id = job.policy_id
+    order by job.id for update of job skip locked`),
+)
+
+/**
+ * Ends the attempts of workers whose lease has lapsed or whose row is gone. $1 ids of jobs as JSON. The lease is
+ * read again in the statement that writes, so a worker that came back, or a job that has just ended, keeps what
+ * it has (pain 13).
+ */
+export const RESCUE = statement<SettledRow>(
+  'jobs.rescue',
+  settling(`select job.id, job.claim_epoch as "claimEpoch", 'LOST' as kind, null::float8 as "delayMs",
+      'LOST' as "failureClass", 'job.worker_lost' as code,
+      'The worker stopped while it was running this job.' as message, null::text as stack, null::text as reason,
+      null::jsonb as output, extract(epoch from clock_timestamp() - job.claimed_at) * 1000 as "ranMs",
+      ${jobColumns()}
+    from job join job_policy policy on policy.id = job.policy_id
+    where job.id = any(array(select value::uuid from jsonb_array_elements_text($1::jsonb)))
+      and job.worker_id is not null
+      and not exists (select from job_worker w where w.id = job.worker_id and w.lease_until > clock_timestamp())
+    order by job.id for update of job skip locked`),
+)
+
+function jobColumns(): string {
+  return `job.tenant_id, job.type, job.urgency, job.attempt, job.lost, job.policy_id, job.due as was_due,
+    job.created_at, job.worker_id, job.cancel_requested_at, job.cancel_reason, job.cancel_actor, job.correlation_id,
+    job.triggered_by, job.display_name, job.idempotency_key, job.payload, policy.max_attempts, policy.max_lost,
+    policy.delays_ms, policy.jitter`
+}
+
+function settling(ending: string): string {
+  return `with ending as materialized (${ending}),
+  decided as materialized (
+    select *, clock_timestamp() as now,
+      case
+        when kind in ('SUCCEEDED', 'CANCELLED', 'FAILED') then kind
+        when cancel_requested_at is not null then 'CANCELLED'
+        when kind = 'BACK' then 'SCHEDULED'
+        when attempt >= max_attempts or (kind = 'LOST' and lost >= max_lost) then 'FAILED'
+        else 'RETRY_SCHEDULED'
+      end as "to"
+    from ending
+  ), timed as materialized (
+    select *,
+      case when "to" = 'CANCELLED' then coalesce(reason, cancel_reason) else reason end as why,
+      case when "to" = 'CANCELLED' then coalesce(cancel_actor, 'system') else 'system' end as actor,
+      case
+        when "to" = 'SCHEDULED' and "delayMs" is null then was_due
+        when "to" in ('SCHEDULED', 'RETRY_SCHEDULED') then now + interval '1 millisecond' * coalesce("delayMs",
+          delays_ms[least(attempt, cardinality(delays_ms))] * (1 - jitter * random()))
+      end as next_due
+    from decided
+  ), waiting as (
+    update job set status = timed."to", due = timed.next_due, worker_id = null, claimed_at = null,
+      attempt = job.attempt - (timed."to" = 'SCHEDULED')::int, lost = job.lost + (timed.kind = 'LOST')::int
+    from timed where job.id = timed.id and timed.next_due is not null
+  ), over as (
+    delete from job using timed where job.id = timed.id and timed.next_due is null
+  ), kept as (
+    insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
+      finished_at, failure_class, code, message, reason, correlation_id, triggered_by, display_name, idempotency_key,
+      payload, output)
+    select id, tenant_id, type, "to", urgency, attempt, lost + (kind = 'LOST')::int, "claimEpoch", policy_id,
+      created_at, now, "failureClass", code, message, why, correlation_id, triggered_by, display_name,
+      idempotency_key, payload, output
+    from timed where next_due is null
+  ), logged as (
+    insert into job_event (epoch, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", failure_class, code,
+      message, stack, reason, actor, worker_id, next_attempt_at, started_at, recorded_at, correlation_id)
+    select (select event_log_current_epoch()), id, tenant_id, type, attempt, "claimEpoch", 'PROCESSING', "to",
+      "failureClass", code, message, stack, why, actor, worker_id, next_due,
+      now - interval '1 millisecond' * "ranMs", now, correlation_id
+    from timed
+  )
+  select id::text, tenant_id::text as "tenantId", type, attempt::int as attempt, max_attempts::int as "maxAttempts",
+    correlation_id as "correlationId", "to" as status, next_due as due, "failureClass", code, message, why as reason,
+    actor, payload
+  from timed`
+}
