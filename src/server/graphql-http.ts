@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { GraphQLError, type DocumentNode, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import { GraphQLError, OperationTypeNode, type DocumentNode, type ExecutionArgs, type ExecutionResult } from 'graphql'
 import { createYoga, type GraphQLParams, type Plugin } from 'graphql-yoga'
 import { apiError, type ApiErrorCode } from '../schema/errors/index.ts'
 import { ERROR_CODES } from './error-codes.ts'
@@ -31,6 +31,7 @@ export function makeGraphqlHttp<Context>(options: {
   readonly metrics: Metrics
   readonly path: string
   readonly graphiql: boolean
+  readonly afterMutation?: () => void
 }): HandleGraphql {
   const yoga = createYoga<{ call: Call }, object>({
     schema: options.operations.schema,
@@ -56,6 +57,7 @@ export function makeGraphqlHttp<Context>(options: {
 function regie<Context>(options: {
   readonly operations: Operations<Context>
   readonly metrics: Metrics
+  readonly afterMutation?: () => void
 }): Plugin<{ call: Call; params?: GraphQLParams }> {
   const { operations, metrics } = options
   return {
@@ -91,7 +93,11 @@ function regie<Context>(options: {
 
   async function run(args: ExecutionArgs, execute: (args: ExecutionArgs) => unknown): Promise<ExecutionResult> {
     const { call } = args.contextValue as { call: Call }
-    const { definition } = operations.pick(args.document, args.operationName, call.incoming)
+    const { definition } = operations.pick(
+      args.document,
+      { operationName: args.operationName, variables: args.variableValues as Record<string, unknown> | undefined },
+      call.incoming,
+    )
     call.operation = definition.operation
     call.operationName = definition.name?.value
     const contextValue = await operations.context(call.incoming)
@@ -99,7 +105,9 @@ function regie<Context>(options: {
     // The executor starts no further mutation field once the signal is aborted, so nothing is committed for a
     // client that has been told TIMEOUT, but for what was under way.
     const work = Promise.resolve(execute({ ...args, contextValue, signal } as ExecutionArgs))
-    return operations.within(work as Promise<ExecutionResult>, call.abort)
+    const result = await operations.within(work as Promise<ExecutionResult>, call.abort)
+    if (definition.operation === OperationTypeNode.MUTATION) options.afterMutation?.()
+    return result
   }
 
   function finish(call: Call, errors: readonly GraphQLError[] | undefined): void {

@@ -39,15 +39,11 @@ function addressRefused(error: unknown, host: string, port: number, variable: st
   }
 }
 
-/** Stops taking connections and waits for those under way; after `graceMs` they are cut. */
-export async function closing(server: Server | null, graceMs: number): Promise<void> {
+/** Stops listening and cuts what is still connected: whatever had a right to finish has had its time. */
+export async function closing(server: Server | null): Promise<void> {
   if (server === null || !server.listening) return
   await new Promise<void>((closed) => {
-    const cutting = setTimeout(() => server.closeAllConnections(), graceMs)
-    server.close(() => {
-      clearTimeout(cutting)
-      closed()
-    })
-    server.closeIdleConnections()
+    server.close(() => closed())
+    server.closeAllConnections()
   })
 }

@@ -100,7 +100,10 @@ export class Operations<Context> {
   }
 
   /** The operation to run, of a valid document. @throws GraphQLError BAD_USER_INPUT, UNAUTHENTICATED */
-  pick(document: DocumentNode, operationName: string | null | undefined, incoming: Incoming): Operation {
+  pick(document: DocumentNode, request: Omit<OperationRequest, 'query'>, incoming: Incoming): Operation {
+    const { operationName, variables } = request
+    if (nestsDeeper(variables, DEEPEST_VARIABLES))
+      throw badInput(`Variables may be nested ${DEEPEST_VARIABLES} levels deep.`)
     const definition = getOperationAST(document, operationName)
     if (!definition)
       throw badInput('Say in "operationName" which operation of the document to run; exactly one must carry that name.')
@@ -130,7 +133,7 @@ export class Operations<Context> {
       const document = this.parse(request.query)
       const invalid = this.validate(document)
       if (invalid.length > 0) return { errors: invalid.map(mask) }
-      const { definition } = this.pick(document, request.operationName, incoming)
+      const { definition } = this.pick(document, request, incoming)
       if (definition.operation !== OperationTypeNode.SUBSCRIPTION)
         return {
           errors: [mask(badInput('Only subscriptions run here: send queries and mutations as JSON over HTTP.'))],
@@ -230,6 +233,14 @@ const coded = (error: GraphQLError, code: string): GraphQLError =>
     positions: error.positions ?? null,
     extensions: { code },
   })
+
+// graphql-js coerces input types that hold themselves by recursion: without a limit a small body exhausts the stack.
+const DEEPEST_VARIABLES = 40
+
+function nestsDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1))
+}
 
 const SCHEMA_FIELDS = new Set(['__schema', '__type', '__typename'])
 

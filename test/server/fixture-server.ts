@@ -1,8 +1,9 @@
 import { afterEach } from 'vitest'
 import { GraphQLError } from 'graphql'
-import type { Caller } from '../../src/server/callers.ts'
-import { NOBODY, type Authenticate } from '../../src/server/callers.ts'
-import { DEFAULT_LIMITS, RegieServer, type ServerLimits, type ServerOptions } from '../../src/server/http-server.ts'
+import { NOBODY, type Authenticate, type Caller } from '../../src/server/callers.ts'
+import type { ApiOptions } from '../../src/server/graphql-endpoint.ts'
+import { RegieServer, type ServerOptions } from '../../src/server/http-server.ts'
+import { DEFAULT_LIMITS, type ServerLimits } from '../../src/server/limits.ts'
 import { makeLog } from '../../src/server/log.ts'
 import { Metrics } from '../../src/server/metrics.ts'
 import { makeFixture, type Fixture, type FixtureContext } from './fixture-schema.ts'
@@ -18,7 +19,8 @@ export interface RunningFixture extends Fixture {
   readonly post: (body: unknown, headers?: Record<string, string>) => Promise<Response>
 }
 
-export type FixtureOptions = Partial<Omit<ServerOptions<FixtureContext>, 'limits'>> & { limits?: Partial<ServerLimits> }
+export type FixtureOptions = Partial<Omit<ApiOptions<FixtureContext>, 'limits'>> &
+  Partial<Omit<ServerOptions<FixtureContext>, 'api'>> & { limits?: Partial<ServerLimits> }
 
 export const TENANT = '0198c0de-0000-7000-8000-000000000001'
 
@@ -51,25 +53,28 @@ export function useFixtureServer(): (options?: FixtureOptions) => Promise<Runnin
     const metrics = new Metrics()
     const lines: string[] = []
     const server = new RegieServer<FixtureContext>({
-      schema: fixture.schema,
-      context: (incoming) => {
-        fixture.contexts.push(incoming)
-        return { incoming }
+      api: {
+        schema: fixture.schema,
+        context: (incoming) => {
+          fixture.contexts.push(incoming)
+          return { incoming }
+        },
+        authenticate,
+        allowedOrigins: ['https://app.example'],
+        introspection: true,
+        graphiql: true,
+        requireOperationName: false,
+        ...options,
+        limits: { ...DEFAULT_LIMITS, ...options.limits },
       },
-      authenticate,
       host: '127.0.0.1',
       port: 0,
-      allowedOrigins: ['https://app.example'],
-      introspection: true,
-      graphiql: true,
-      requireOperationName: false,
       metricsPort: null,
       readiness: [],
       drainMs: 1_000,
       metrics,
       log: makeLog({ level: 'debug', destination: { write: (line) => void lines.push(line) } }),
       ...options,
-      limits: { ...DEFAULT_LIMITS, ...options.limits },
     })
     running.push(server)
     const { url } = await server.start()
