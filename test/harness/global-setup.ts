@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { connect } from '../../src/database/connect.ts'
 import { EmbeddedPostgres } from '../../src/database/embedded/index.ts'
@@ -26,6 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     given === undefined || given === ''
       ? await EmbeddedPostgres.start({ project: projectFolder(), name: `test-${run}`, settings: TEST_SETTINGS })
       : null
+  if (server !== null) sweep(dirname(server.folder))
   const serverUrl = server?.url() ?? (given as string)
   const template = `regie_template_${run}`
   const admin = await connect(serverUrl, 'regie test')
@@ -42,6 +45,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
       const last = await connect(serverUrl, 'regie test')
       await last.query(`drop database if exists ${template} with (force)`)
       await last.end()
+    }
+  }
+}
+
+/** Folders of earlier runs that were killed. */
+function sweep(place: string): void {
+  for (const name of readdirSync(place)) {
+    const pid = Number(/^test-(\d+)_/.exec(name)?.[1])
+    if (!pid) continue
+    try {
+      process.kill(pid, 0)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') continue
+      rmSync(join(place, name), { recursive: true, force: true })
     }
   }
 }

@@ -70,7 +70,8 @@ export class EmbeddedPostgres {
       }
       // Another process may have taken the free port in between, and the back ends of a server that was
       // killed need a moment before they let go of its shared memory.
-      if (attempt === MOST_START_ATTEMPTS) throw didNotStart(folder, options.port)
+      const failure = didNotStart(folder, options.port)
+      if (attempt === MOST_START_ATTEMPTS || failure.portIsTaken) throw failure.error
       await pause(attempt * 100)
     }
   }
@@ -221,21 +222,22 @@ async function becameReady(server: ChildProcess, data: string): Promise<boolean>
   return false
 }
 
-function didNotStart(folder: string, port: number | undefined): StartupError {
+function didNotStart(folder: string, port: number | undefined): { error: StartupError; portIsTaken: boolean } {
   const file = join(folder, 'postgres.log')
   const log = readFileSync(file, 'utf8').trim()
-  if (port !== undefined && /could not bind/.test(log)) {
-    return new StartupError(
-      `The embedded PostgreSQL cannot listen on port ${port}.`,
-      'Another program uses it.',
-      'Stop that program or choose another port.',
-    )
-  }
-  return new StartupError(
-    'The embedded PostgreSQL did not start.',
-    `Its last words: ${log.split('\n').slice(-2).join(' ')}`,
-    `Read ${file}, or set DATABASE_URL to a PostgreSQL of your own.`,
-  )
+  const portIsTaken = port !== undefined && /could not bind/.test(log)
+  const error = portIsTaken
+    ? new StartupError(
+        `The embedded PostgreSQL cannot listen on port ${port}.`,
+        'Another program uses it.',
+        'Stop that program or choose another port.',
+      )
+    : new StartupError(
+        'The embedded PostgreSQL did not start.',
+        `Its last words: ${log.split('\n').slice(-2).join(' ')}`,
+        `Read ${file}, or set DATABASE_URL to a PostgreSQL of your own.`,
+      )
+  return { error, portIsTaken }
 }
 
 async function freePort(): Promise<number> {
