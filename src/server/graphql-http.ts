@@ -86,7 +86,7 @@ function regie<Context>(options: {
       const errors = answer.errors?.map((error) => masked(error, call.incoming))
       finish(call, errors)
       if (errors === undefined || errors.length === 0) return
-      if (!('data' in answer)) addStatus(errors, answer.errors!)
+      if (!('data' in answer)) addStatus(call, errors, answer.errors!)
       setResult({ ...answer, errors } as never)
     },
   }
@@ -122,15 +122,20 @@ function regie<Context>(options: {
   }
 }
 
-/** Which HTTP status a refusal of the whole request has. Yoga's own status of a refusal, such as 405, stays. */
-function addStatus(errors: readonly GraphQLError[], originals: readonly GraphQLError[]): void {
+/**
+ * Which HTTP status a refusal of the whole request has. What Yoga refuses before it has looked for an operation
+ * keeps the status that Yoga gave it, such as 405 for a mutation by GET.
+ */
+function addStatus(call: Call, errors: readonly GraphQLError[], originals: readonly GraphQLError[]): void {
   errors.forEach((error, index) => {
     const code = error.extensions['code'] as ApiErrorCode
     const { status, spec } = ERROR_CODES[code]
-    const given = originals[index]?.extensions['http']
+    const { http, code: originalCode } = originals[index]?.extensions ?? {}
+    const isBeforeOperation = call.operation === 'none' && originalCode !== 'OPERATION_RESOLUTION_FAILURE'
     const headers =
       code === 'UNAUTHENTICATED' ? { headers: { 'www-authenticate': 'Bearer' } } : status === 503 ? RETRY_SOON : {}
-    error.extensions['http'] = given ?? { status, ...(spec ? { spec } : {}), ...headers }
+    error.extensions['http'] =
+      http !== undefined && isBeforeOperation ? http : { status, ...(spec ? { spec } : {}), ...headers }
   })
 }
 

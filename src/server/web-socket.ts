@@ -71,7 +71,9 @@ export class WebSockets<Context> {
       onConnect: (connection) => this.#connected(connection),
       onSubscribe: (connection, _id, payload) => this.#subscribing(connection, payload),
       subscribe: (args) => answersOf(args),
-      onNext: () => options.metrics.delivered.inc({ transport: 'websocket' }),
+      onNext: () => {
+        options.metrics.delivered.inc({ transport: 'websocket' })
+      },
       onError: (connection, _id, _payload, errors) =>
         errors.map((error) => masked(error, connection.extra.masking).toJSON()),
     })

@@ -92,7 +92,7 @@ export function makeFixture(): Fixture {
       unexpected: thrown(() =>
         Object.assign(new Error('password=hunter2 at 10.0.0.1'), { detail: 'Key (mail)=(ann@example.org)' }),
       ),
-      notFound: thrown(() => new NotFoundError('The draft', { path: ['draftId'] })),
+      notFound: thrown(() => new NotFoundError('The draft')),
       conflict: thrown(() => new ConflictError('Somebody was faster.', { code: 'draft.changed', currentVersion: 3 })),
       forbidden: thrown(() => new GraphQLError('Not for you.', { extensions: { code: 'FORBIDDEN', secret: 'x' } })),
       uncoded: thrown(() => new GraphQLError('Bad cursor.')),
