@@ -22,7 +22,8 @@ export const MOST_ROWS = 100
  * A limit out of range is a slip of the caller, who checks what people ask for.
  */
 export function rowsToRead({ limit }: PageRequest<unknown>): number {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS) throw new RangeError(`A page has 1 to ${MOST_ROWS} rows.`)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS)
+    throw new RangeError(`A page has 1 to ${MOST_ROWS} rows.`)
   return limit + 1
 }
 

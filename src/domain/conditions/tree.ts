@@ -27,10 +27,7 @@ export type Comparison = Condition['cmp']
 
 /** The JSON pointer of a step further into the tree (RFC 6901). */
 export const pointer = (parent: string, ...steps: readonly (string | number)[]): string =>
-  steps.reduce<string>(
-    (path, step) => `${path}/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`,
-    parent,
-  )
+  steps.reduce<string>((path, step) => `${path}/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`, parent)
 
 /** One leaf of a tree and where it stands. */
 export interface PlacedCondition {

@@ -17,7 +17,10 @@ export async function loadModels(
   const rows = await reader.query(LOAD, [JSON.stringify(versionIds)])
   const byVersion = grouped(rows, ({ versionId }) => versionId)
   return new Map(
-    versionIds.map((versionId) => [versionId, snapshotOf(versionId, (byVersion.get(versionId) ?? []).map(attributeOf))]),
+    versionIds.map((versionId) => [
+      versionId,
+      snapshotOf(versionId, (byVersion.get(versionId) ?? []).map(attributeOf)),
+    ]),
   )
 }
 

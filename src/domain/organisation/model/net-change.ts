@@ -76,10 +76,7 @@ const ATTRIBUTE_FACETS: readonly Facet<ModelAttribute>[] = [
   ['ATTRIBUTE_REQUIRED_CHANGED', ({ required }) => required],
   ['ATTRIBUTE_SOURCE_CHANGED', ({ source }) => source],
   ['ATTRIBUTE_DEPRECATED', ({ deprecatedAt }) => deprecatedAt !== null],
-  [
-    'ATTRIBUTE_DESCRIBED',
-    ({ description, defaultValueId, sensitive }) => ({ description, defaultValueId, sensitive }),
-  ],
+  ['ATTRIBUTE_DESCRIBED', ({ description, defaultValueId, sensitive }) => ({ description, defaultValueId, sensitive })],
 ]
 
 const VALUE_FACETS: readonly Facet<ModelValue>[] = [

@@ -1,0 +1,137 @@
+export { bumpDownstream, bumpPeople, downstreamClock, type DownstreamClock } from './clock.ts'
+export { versionLifecycle, type VersionStatus } from './lifecycles.ts'
+export { canonicalJson, contentHashOf, type Json } from './model/canonical.ts'
+export { loadModel, loadModels } from './model/load.ts'
+export {
+  ATTRIBUTE_SOURCES,
+  DATA_TYPES,
+  fieldsOf,
+  isChoice,
+  type AttributeSource,
+  type DataType,
+  type ModelAttribute,
+  type ModelSnapshot,
+  type ModelValue,
+} from './model/model.ts'
+export { netChanges, type NetChange, type NetChangeKind } from './model/net-change.ts'
+export type { Person, PersonValue } from './people/person.ts'
+export {
+  countPeople,
+  listPeople,
+  personByExternalId,
+  personById,
+  personKey,
+  personValues,
+  type PersonKey,
+} from './people/read.ts'
+export { PeopleInvalidError, type PersonInput, type PersonProblem } from './people/resolve.ts'
+export {
+  erasePerson,
+  importPeople,
+  MOST_PEOPLE_PER_IMPORT,
+  upsertPerson,
+  type PeopleImported,
+} from './people/write.ts'
+export {
+  audienceCount,
+  audienceIds,
+  personaAudience,
+  type Audience,
+  type PersonaAudience,
+  type PersonaAudienceRequest,
+} from './personas/audience.ts'
+export { PersonaFilterInvalidError, PersonaInvalidError } from './personas/errors.ts'
+export { validityOf, type Persona, type PersonaKind, type PersonaValidity } from './personas/persona.ts'
+export {
+  countPersonas,
+  listPersonas,
+  personaById,
+  personaKey,
+  personasByIds,
+  personasInUse,
+  type PersonaFilter,
+  type PersonaKey,
+} from './personas/read.ts'
+export { personaExtractor } from './personas/references.ts'
+export {
+  archivePersona,
+  createPersona,
+  lockPersona,
+  updatePersona,
+  writePersona,
+  type ArchivePersonaInput,
+  type CreatePersonaInput,
+  type PersonaChanges,
+  type PersonaWrite,
+  type UpdatePersonaInput,
+} from './personas/write.ts'
+export { deleteReferences, referencesTo, replaceReferences } from './references/index-table.ts'
+export {
+  rebuildReferences,
+  type ExtractedSource,
+  type ReferenceDrift,
+  type ReferenceExtractor,
+} from './references/rebuild.ts'
+export {
+  filterReferences,
+  type NewReference,
+  type Reference,
+  type ReferenceRole,
+  type ReferenceSource,
+  type SourceKind,
+  type SourceState,
+} from './references/reference.ts'
+export { listUsages, usageKey, type UsageFilter, type UsageKey } from './references/usages.ts'
+export {
+  addAttribute,
+  removeAttribute,
+  updateAttribute,
+  type AddAttributeInput,
+  type AttributeEdited,
+  type RemoveAttributeInput,
+  type UpdateAttributeInput,
+} from './versions/attributes.ts'
+export { createDraft, createInitialVersion, type CreateDraftInput } from './versions/create.ts'
+export { diffVersions } from './versions/diff.ts'
+export type { EditInput } from './versions/edit.ts'
+export {
+  DraftAlreadyExistsError,
+  DraftChangedError,
+  ModelImportInvalidError,
+  NoDraftError,
+  type ImportProblem,
+} from './versions/errors.ts'
+export { importOrgModel, type ImportOrgModelInput, type OrgModelImported } from './versions/import.ts'
+export type { ImportedAttribute, ImportedValue } from './versions/import-plan.ts'
+export { lockActive, lockVersions, type LockedVersion, type LockedVersions } from './versions/lock.ts'
+export {
+  listOperations,
+  operationKey,
+  type Operation,
+  type OperationKey,
+  type OperationKind,
+} from './versions/operations.ts'
+export {
+  activeVersion,
+  countVersions,
+  listVersions,
+  modelOf,
+  modelsOf,
+  openDraft,
+  versionById,
+  versionByNumber,
+  versionKey,
+  versionsByIds,
+  type VersionFilter,
+  type VersionKey,
+} from './versions/read.ts'
+export {
+  addValue,
+  removeValue,
+  updateValue,
+  type AddValueInput,
+  type RemoveValueInput,
+  type UpdateValueInput,
+  type ValueEdited,
+} from './versions/values.ts'
+export type { OrgModelVersion, VersionSource } from './versions/version.ts'
