@@ -1,5 +1,7 @@
 import type { Database } from '../database/index.ts'
 import type { Call } from '../domain/call.ts'
+import type { Drafts } from '../domain/organisation/index.ts'
+import { currentCursor, type CursorCodec, type EventFeed } from '../events/index.ts'
 import type { OnTenantCreated, Operator, OperatorCall, Viewer } from '../viewer/index.ts'
 import { apiError } from './errors/index.ts'
 
@@ -19,6 +21,10 @@ export interface ApiContextParts {
   readonly signal: AbortSignal
   readonly log: ApiLog
   readonly database: Database
+  readonly feed: EventFeed
+  readonly cursors: CursorCodec
+  /** The evaluators and actions that this process composes. */
+  readonly drafts: Drafts
   /** What the domains do in the transaction that makes a tenant. */
   readonly tenantHooks: readonly OnTenantCreated[]
 }
@@ -29,8 +35,36 @@ export interface ApiContext extends ApiContextParts {
   readonly call: () => Call
   /** @throws FORBIDDEN when the token is not an operator's */
   readonly operatorCall: () => OperatorCall
-  /** The head of the tenant's log; the first call of a query takes it and the others share it. */
+  /** The place in the tenant's log at the first call; later calls get the same. */
   readonly eventCursor: () => Promise<string>
   /** One thing per context: loaders above all, so that nothing read outlives the operation. */
   readonly once: <T>(key: object, make: (context: ApiContext) => T) => T
+}
+
+/** Gives the parts what resolvers expect of a context. Nothing is read before a resolver asks. */
+export function makeContext(parts: ApiContextParts): ApiContext {
+  const made = new Map<object, unknown>()
+  let cursor: Promise<string> | null = null
+  const call = (): Call => {
+    const { viewer, database } = parts
+    if (viewer === null) {
+      throw apiError('UNAUTHENTICATED', 'This needs a token that names a tenant; yours is an operator’s without one.')
+    }
+    return { viewer, database }
+  }
+  const context: ApiContext = {
+    ...parts,
+    call,
+    operatorCall: () => {
+      const { operator, database } = parts
+      if (operator === null) throw apiError('FORBIDDEN', 'This is for operators of the installation.')
+      return { operator, database }
+    },
+    eventCursor: () => (cursor ??= currentCursor(parts.database, call().viewer.tenantId, parts.cursors)),
+    once: (key, make) => {
+      if (!made.has(key)) made.set(key, make(context))
+      return made.get(key) as ReturnType<typeof make>
+    },
+  }
+  return context
 }

@@ -43,3 +43,6 @@ export function decodeId(type: IdType, id: string | number, path: readonly strin
   const found = read === null ? 'This is not an id of this API.' : `This is the id of another type (${read.type}).`
   throw apiError('BAD_USER_INPUT', `"${path.join('.')}" must be the id of a ${type}. ${found}`, { inputPath: path })
 }
+
+/** Options of an argument or input field that takes such an id. The extension tells tests which type it is for. */
+export const idArg = (type: IdType, description: string) => ({ description, extensions: { idOf: type } })

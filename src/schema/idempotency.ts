@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Database, TransactionOptions, Tx } from '../database/index.ts'
 import type { Call } from '../domain/call.ts'
 import { IdempotencyKeyReusedError, ValidationError } from '../errors/index.ts'
 import { KEEP_SUBJECTS, READ_KEY, TAKE_KEY } from './idempotency-statements.ts'
+import { watchedDatabase } from './watched-database.ts'
 
 /** How long a key is remembered. */
 export const KEY_HOURS = 48
@@ -14,83 +14,57 @@ export interface Subject {
   readonly id: string
 }
 
-export interface Keyed<T> {
+export interface KeyedRequest<T> {
   /** Name of the mutation: the same key may serve two mutations. */
   readonly mutation: string
-  readonly key: string | null | undefined
-  /** The whole input; the same key with another one is refused. */
-  readonly input: object
-  readonly act: (call: Call) => Promise<T>
+  /** The whole input; the same key with another one is refused. Without a key nothing is remembered. */
+  readonly input: { readonly idempotencyKey?: string | null | undefined }
   /** The answer to a repetition, read anew from what the first request did. */
   readonly replay: (subjects: readonly Subject[]) => Promise<T>
 }
 
 /**
- * Carries out a mutation once per idempotency key. The key is taken in the first transaction that the domain
- * opens, before anything else in it: so the key is kept exactly when the effect is, whatever happens to the
- * process or the connection, and the domain need not know of it.
+ * Carries out a mutation once per idempotency key. The key is taken in the transaction that the domain opens,
+ * before anything else in it: so the key is kept exactly when the effect is, whatever happens to the process or
+ * the connection. A domain function that opens several transactions takes it in the first.
  * @throws IdempotencyKeyReusedError when the key came with another input before
  */
-export async function onceByKey<T>(call: Call, keyed: Keyed<T>): Promise<T> {
-  const { mutation, key, input, act, replay } = keyed
+export async function onceByKey<T>(
+  call: Call,
+  { mutation, input, replay }: KeyedRequest<T>,
+  act: (call: Call) => Promise<T>,
+): Promise<T> {
+  const key = input.idempotencyKey
   if (key === null || key === undefined) return act(call)
   if (key.length === 0 || key.length > LONGEST_KEY) {
     throw new ValidationError(`An idempotency key has 1 to ${LONGEST_KEY} characters.`, { path: ['idempotencyKey'] })
   }
   const requestHash = hashOf(input)
-  const of = [call.viewer.subject, mutation, key] as const
-  const claim = {
-    before: async (tx: Tx) => {
+  const of = [call.viewer.subject, mutation, key]
+  const database = watchedDatabase(call.database, {
+    atStart: async (tx, nth) => {
+      if (nth > 0) return
       const [row] = await tx.query(TAKE_KEY, [...of, requestHash, KEY_HOURS])
       if (row === undefined) throw new UsedBefore()
     },
-    after: async (tx: Tx) => {
-      await tx.query(KEEP_SUBJECTS, [...of])
+    atEnd: async (tx, nth) => {
+      if (nth === 0) await tx.query(KEEP_SUBJECTS, of)
     },
-  }
+  })
   try {
-    return await act({ ...call, database: aroundFirstTransaction(call.database, claim) })
+    return await act({ ...call, database })
   } catch (error) {
     if (!(error instanceof UsedBefore)) throw error
   }
   const [earlier] = await call.database.run(READ_KEY, [call.viewer.tenantId, ...of])
   // Gone between the two reads only when it lapsed in this very moment.
-  if (earlier === undefined) return onceByKey(call, keyed)
+  if (earlier === undefined) return onceByKey(call, { mutation, input, replay }, act)
   if (earlier.requestHash !== requestHash) throw new IdempotencyKeyReusedError(key)
   return replay(earlier.subjects)
 }
 
 /** Leaves the domain's transaction when the key in it turns out to be used. Never leaves this file. */
 class UsedBefore extends Error {}
-
-interface Around {
-  readonly before: (tx: Tx) => Promise<void>
-  readonly after: (tx: Tx) => Promise<void>
-}
-
-/** The database, but its first transaction has something done at its start and its end. */
-function aroundFirstTransaction(database: Database, { before, after }: Around): Database {
-  let isFirst = true
-  const transaction = <T>(tenantId: string, body: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T> => {
-    if (!isFirst) return database.transaction(tenantId, body, options)
-    isFirst = false
-    const wrapped = async (tx: Tx) => {
-      await before(tx)
-      const result = await body(tx)
-      await after(tx)
-      return result
-    }
-    return database.transaction(tenantId, wrapped, options)
-  }
-  // A proxy and not a copy: the class keeps its pool in private fields, which only the original has.
-  return new Proxy(database, {
-    get(target, property) {
-      if (property === 'transaction') return transaction
-      const value: unknown = Reflect.get(target, property, target)
-      return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value
-    },
-  })
-}
 
 /** The same input has the same hash however its keys were ordered. The key itself is no part of the request. */
 function hashOf(input: object): string {

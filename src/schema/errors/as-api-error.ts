@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql'
 import { sqlState } from '../../database/index.ts'
-import { ForbiddenError, UserError } from '../../errors/index.ts'
+import { UserError } from '../../errors/index.ts'
 import { apiError, isApiErrorCode } from './api-error.ts'
 
 /**
@@ -9,8 +9,9 @@ import { apiError, isApiErrorCode } from './api-error.ts'
  */
 export function asApiError(error: unknown): GraphQLError | null {
   if (error instanceof GraphQLError) return isApiErrorCode(error.extensions['code']) ? error : null
-  if (error instanceof ForbiddenError) return apiError('FORBIDDEN', error.message)
   if (error instanceof UserError) {
+    // A domain's error may name one of these codes itself: FORBIDDEN, CURSOR_EXPIRED.
+    if (isApiErrorCode(error.code)) return apiError(error.code, error.message)
     const inputPath = error.path === null ? {} : { inputPath: error.path }
     return apiError('BAD_USER_INPUT', error.message, { reason: error.code, ...inputPath })
   }

@@ -24,3 +24,13 @@ export function serializeDateTime(value: unknown): string {
   const date = value instanceof Date ? value : new Date(value as string)
   return date.toISOString()
 }
+
+/** @throws GraphQLError when it is not a day of the calendar */
+export function parseDay(value: unknown): string {
+  if (typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && isCalendarDay(value)) return value
+  throw new GraphQLError('Date must be a calendar day, such as "2026-11-30".')
+}
+
+/** The database's `date` arrives as midnight UTC. */
+export const serializeDay = (value: unknown): string =>
+  value instanceof Date ? value.toISOString().slice(0, 10) : String(value)

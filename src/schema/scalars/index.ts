@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 import { parseBigInt } from './big-int.ts'
-import { parseDateTime, serializeDateTime } from './date-time.ts'
+import { parseDateTime, parseDay, serializeDateTime, serializeDay } from './date-time.ts'
 import { parseEventCursor } from './event-cursor.ts'
 import { jsonLiteral, MOST_JSON_BYTES, MOST_JSON_DEPTH, parseJson, parseJsonObject } from './json.ts'
 import { parseUuid } from './uuid.ts'
@@ -12,6 +12,13 @@ builder.scalarType('DateTime', {
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
   parseValue: parseDateTime,
   serialize: serializeDateTime as never,
+})
+
+builder.scalarType('Date', {
+  description: 'A calendar day without a time or a zone, such as `2026-11-30`.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
+  parseValue: parseDay,
+  serialize: serializeDay as never,
 })
 
 builder.scalarType('UUID', {

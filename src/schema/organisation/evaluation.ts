@@ -1,0 +1,242 @@
+import type {
+  ActionOffer,
+  Activatability,
+  EvaluationWithIssues,
+  EvaluatorRun,
+  Issue,
+  IssueReference,
+} from '../../domain/organisation/index.ts'
+import { builder } from '../builder.ts'
+import { connectionOfArray, connectionType, pageArgs, pageCost } from '../connection.ts'
+import { describedEnum } from '../lifecycle-enum.ts'
+import { OrgModelChange } from './change.ts'
+import { OrgModelResolution, resolutionLoader } from './resolution.ts'
+
+export const OrgModelIssueSeverity = describedEnum('OrgModelIssueSeverity', 'How much an issue matters.', {
+  BLOCKING: 'It keeps the draft from being activated until it is resolved.',
+  WARNING: 'It should be looked at. The draft can be activated all the same.',
+  INFO: 'Good to know.',
+})
+
+export const OrgModelIssueState = describedEnum('OrgModelIssueState', 'What is known of an issue’s repair.', {
+  OPEN: 'Nothing resolves it yet.',
+  RESOLVED: 'Gone once the draft is activated, or acknowledged.',
+  STALE: 'A completed resolution was for another problem under the same key.',
+  INEFFECTIVE: 'A completed resolution was for this very problem, and it is still there.',
+})
+
+const OrgModelIssueEntityKind = describedEnum('OrgModelIssueEntityKind', 'What kind of thing an issue is about.', {
+  PERSONA: 'A persona.',
+  ATTRIBUTE: 'An attribute.',
+  VALUE: 'A value of an attribute.',
+  EVALUATOR: 'An evaluator that did not do its work.',
+  RESOLUTION: 'A resolution.',
+})
+
+const OrgModelStaleReason = describedEnum('OrgModelStaleReason', 'What changed since a resolution was chosen.', {
+  CHANGES: 'The draft’s own changes.',
+  REFERENCES: 'What refers to them.',
+  EVALUATOR: 'The evaluator, which looks at more or at less now.',
+})
+
+const OrgModelActionEffect = describedEnum('OrgModelActionEffect', 'When an action takes effect.', {
+  IMMEDIATE: 'As soon as it has run.',
+  STAGED: 'When the draft is activated; until then it can be undone without a trace.',
+  ACKNOWLEDGE: 'Never: somebody says that they know and accept it.',
+})
+
+const OrgModelActionOffer = builder.objectRef<ActionOffer>('OrgModelActionOffer').implement({
+  description: 'An action offered for one issue: enough to draw its form without knowing the action.',
+  fields: (t) => ({
+    actionType: t.exposeString('actionType', { description: 'Pass it back as `chosenActionType`.' }),
+    label: t.exposeString('label', { description: 'Name for people.' }),
+    effect: t.expose('effect', { type: OrgModelActionEffect, description: 'When it takes effect.' }),
+    isDestructive: t.exposeBoolean('destructive', { description: 'It takes something away that does not come back.' }),
+    isRecommended: t.exposeBoolean('recommended', { description: 'The one to choose when in doubt.' }),
+    payloadSchema: t.expose('payloadSchema', {
+      type: 'JSONObject',
+      description: 'JSON Schema (2020-12) of the `actionPayload` that it takes.',
+    }),
+    defaultPayload: t.expose('defaultPayload', {
+      type: 'JSONObject',
+      nullable: true,
+      description: 'A payload that would do; null when only a person can know it.',
+    }),
+  }),
+})
+
+const OrgModelIssueReference = builder.objectRef<IssueReference>('OrgModelIssueReference').implement({
+  description: 'One place that would break.',
+  fields: (t) => ({
+    path: t.exposeString('path', { description: 'Where in the thing: a JSON pointer.' }),
+    attributeUuid: t.expose('attributeId', { type: 'UUID', description: 'The attribute it names.' }),
+    valueUuid: t.expose('valueId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'The value it names; null when it names the attribute itself.',
+    }),
+    isNegated: t.exposeBoolean('negated', { description: 'It says that this must not be.' }),
+    excerpt: t.exposeString('excerpt', { description: 'The place in words.' }),
+  }),
+})
+
+export const OrgModelIssue = builder.objectRef<Issue>('OrgModelIssue').implement({
+  description: 'An effect that activating the draft would have on one thing.',
+  fields: (t) => ({
+    key: t.exposeString('key', { description: 'Identity in the draft: `code:affectedEntityId`.' }),
+    code: t.exposeString('code', { description: 'What kind of issue. Pass it back as `issueCode`.' }),
+    severity: t.expose('severity', { type: OrgModelIssueSeverity, description: 'How much it matters.' }),
+    state: t.expose('state', { type: OrgModelIssueState, description: 'What is known of its repair.' }),
+    affectedEntityKind: t.expose('entityKind', {
+      type: OrgModelIssueEntityKind,
+      nullable: true,
+      description: 'What kind of thing it is about; null when about the draft as a whole.',
+    }),
+    affectedEntityId: t.exposeString('entityId', {
+      nullable: true,
+      description: 'Which thing: its UUID, or a name. Null when about the draft as a whole. Pass it back as it is.',
+    }),
+    affectedEntityLabel: t.exposeString('entityLabel', { nullable: true, description: 'Name of the thing, for people.' }),
+    message: t.exposeString('message', { description: 'What would happen.' }),
+    affectedCount: t.exposeInt('affectedCount', {
+      nullable: true,
+      description: 'How many people it touches; null when that is not the point.',
+    }),
+    fingerprint: t.exposeString('fingerprint', {
+      description: 'Changes when the problem does, and not when only a name does.',
+    }),
+    changes: t.expose('changes', { type: [OrgModelChange], description: 'The changes of the draft that cause it.' }),
+    references: t.expose('references', { type: [OrgModelIssueReference], description: 'The places that would break.' }),
+    availableActions: t.expose('availableActions', {
+      type: [OrgModelActionOffer],
+      description: 'What can be done about it. Empty: only an edit of the draft helps.',
+    }),
+    staleReason: t.expose('staleReason', {
+      type: OrgModelStaleReason,
+      nullable: true,
+      description: 'Why its resolution no longer counts, when it is STALE.',
+    }),
+    resolution: t.field({
+      type: OrgModelResolution,
+      nullable: true,
+      description: 'The completed resolution that resolves it, or that no longer fits it.',
+      resolve: ({ resolutionId }, _args, context) =>
+        resolutionId === null ? null : resolutionLoader(context).load(resolutionId),
+    }),
+  }),
+})
+
+const OrgModelIssueConnection = connectionType(OrgModelIssue, 'issues of an evaluation')
+
+const OrgModelEvaluatorRun = builder.objectRef<EvaluatorRun>('OrgModelEvaluatorRun').implement({
+  description: 'How one evaluator did.',
+  fields: (t) => ({
+    code: t.exposeString('code', { description: 'Which evaluator.' }),
+    outcome: t.expose('outcome', {
+      type: describedEnum('OrgModelEvaluatorOutcome', 'How an evaluator did.', {
+        OK: 'It did its work.',
+        FAILED: 'It failed. Nobody knows whether the draft is safe, so that blocks.',
+        TIMED_OUT: 'It took too long. Nobody knows whether the draft is safe, so that blocks.',
+      }),
+      description: 'Whether it did its work.',
+    }),
+    durationMs: t.exposeInt('ms', { description: 'How long it took, in milliseconds.' }),
+    issueCount: t.exposeInt('issues', { description: 'How many issues it found.' }),
+  }),
+})
+
+const OrgModelIssueFilter = builder.inputType('OrgModelIssueFilter', {
+  description: 'Which issues to list. What is left out does not narrow.',
+  fields: (t) => ({
+    severities: t.field({ type: [OrgModelIssueSeverity], description: 'Only issues of these severities.' }),
+    states: t.field({ type: [OrgModelIssueState], description: 'Only issues in these states.' }),
+    codes: t.stringList({ description: 'Only issues with these codes.' }),
+  }),
+})
+
+export const OrgModelEvaluation = builder.objectRef<EvaluationWithIssues>('OrgModelEvaluation').implement({
+  description: 'What activating the draft would do, computed on one state of the draft and of what depends on it.',
+  fields: (t) => ({
+    uuid: t.field({
+      type: 'UUID',
+      description: 'Names it in records.',
+      resolve: ({ evaluation }) => evaluation.id,
+    }),
+    evaluatedAt: t.field({
+      type: 'DateTime',
+      description: 'When it was computed.',
+      resolve: ({ evaluation }) => evaluation.evaluatedAt,
+    }),
+    contentRevision: t.int({
+      description: 'The draft’s `contentRevision` it was computed on.',
+      resolve: ({ evaluation }) => evaluation.contentRevision,
+    }),
+    blockingCount: t.int({
+      description: 'Blocking issues that are not resolved.',
+      resolve: ({ evaluation }) => evaluation.blockingCount,
+    }),
+    warningCount: t.int({
+      description: 'Warnings that are not resolved.',
+      resolve: ({ evaluation }) => evaluation.warningCount,
+    }),
+    infoCount: t.int({
+      description: 'Other issues that are not resolved.',
+      resolve: ({ evaluation }) => evaluation.infoCount,
+    }),
+    resolvedCount: t.int({
+      description: 'Issues that are resolved.',
+      resolve: ({ evaluation }) => evaluation.resolvedCount,
+    }),
+    evaluators: t.field({
+      type: [OrgModelEvaluatorRun],
+      description: 'How each evaluator did.',
+      resolve: ({ evaluation }) => evaluation.evaluators,
+    }),
+    issues: t.field({
+      type: OrgModelIssueConnection,
+      description: 'What was found, by key.',
+      args: { filter: t.arg({ type: OrgModelIssueFilter, description: 'Which of them.' }), ...pageArgs(t) },
+      complexity: pageCost,
+      resolve: ({ issues }, { filter, ...args }) =>
+        connectionOfArray(
+          args,
+          issues.filter(
+            ({ severity, state, code }) =>
+              (filter?.severities?.includes(severity) ?? true) &&
+              (filter?.states?.includes(state) ?? true) &&
+              (filter?.codes?.includes(code) ?? true),
+          ),
+          ({ key }) => key,
+        ),
+    }),
+  }),
+})
+
+const OrgModelActivationReason = builder
+  .objectRef<Activatability['reasons'][number]>('OrgModelActivationReason')
+  .implement({
+    description: 'One thing that keeps a draft from being activated.',
+    fields: (t) => ({
+      code: t.exposeString('code', { description: 'Stable code to decide by.' }),
+      issueKeys: t.expose('issueKeys', {
+        type: ['String'],
+        description: 'The keys of the issues that it is about; empty when it is about none.',
+      }),
+    }),
+  })
+
+export const OrgModelActivationCheck = builder.objectRef<Activatability>('OrgModelActivationCheck').implement({
+  description: 'Whether a draft can be activated, and if not, everything that is in the way.',
+  fields: (t) => ({
+    canActivate: t.exposeBoolean('canActivate', { description: 'Nothing is in the way.' }),
+    reasons: t.expose('reasons', { type: [OrgModelActivationReason], description: 'What is in the way.' }),
+    evaluatedAt: t.expose('evaluatedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the evaluation that this rests on was computed; null when there is none.',
+    }),
+    isStale: t.exposeBoolean('stale', {
+      description: 'Something changed since that evaluation; evaluate again to know.',
+    }),
+  }),
+})
