@@ -22,7 +22,8 @@ export function makePool(options: PoolOptions): pg.Pool {
     application_name: options.applicationName,
     keepAlive: true,
     connectionTimeoutMillis: LONGEST_WAIT_FOR_CONNECTION_MS,
-    onConnect: requireSession,
+    // The pool waits for the promise; its type does not say so.
+    onConnect: requireSession as (client: pg.ClientBase) => void,
     ...(options.preparedStatements ? { options: SESSION_OPTIONS } : {}),
   })
   const lost = options.onConnectionLost ?? (() => {})

@@ -34,13 +34,22 @@ export function boundToTenant(prisma: PrismaClient, tenantId: string): TenantCli
 
 const within = (args: Args, own: Args): Args => {
   // A cursor is looked up by itself: another tenant's row would decide where the page begins.
-  if (args['cursor'] !== undefined) throw new Error('A tenant-bound list takes a condition on its keys, not `cursor`.')
+  if (args['cursor'] !== undefined && !names(args['cursor'] as Args, own)) {
+    throw new Error('The `cursor` of a tenant-bound list must hold the tenant.')
+  }
   return { ...args, where: { ...(args['where'] as Args | undefined), ...own } }
 }
 
+/** The unique key, simple or compound, is one of our own rows'. */
+const names = (key: Args, own: Args): boolean =>
+  Object.entries(own).every(
+    ([field, value]) =>
+      key[field] === value || Object.values(key).some((part) => (part as Args | null)?.[field] === value),
+  )
+
 const creating = (args: Args, own: Args): Args => {
-  const data = args['data'] as Args | readonly Args[]
-  return { ...args, data: Array.isArray(data) ? data.map((row: Args) => ({ ...row, ...own })) : { ...data, ...own } }
+  const data = args['data'] as Args | Args[]
+  return { ...args, data: Array.isArray(data) ? data.map((row) => ({ ...row, ...own })) : { ...data, ...own } }
 }
 
 const updating = (args: Args, own: Args): Args => {

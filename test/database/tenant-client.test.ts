@@ -11,6 +11,7 @@ type Operations = Record<string, (args?: object) => Promise<unknown>>
 interface Model {
   readonly name: string
   readonly table: string
+  readonly fields: ReadonlySet<string>
 }
 
 // Prisma keeps its models on the instance only; without an adapter it refuses to be made, and with one it does not
@@ -18,10 +19,16 @@ interface Model {
 const models = Object.entries(
   (
     new PrismaClient({ adapter: { provider: 'postgres', adapterName: 'none' } as never }) as unknown as {
-      _runtimeDataModel: { models: Record<string, { dbName: string | null }> }
+      _runtimeDataModel: { models: Record<string, { dbName: string | null; fields: { name: string }[] }> }
     }
   )._runtimeDataModel.models,
-).map(([name, { dbName }]): Model => ({ name, table: dbName ?? name }))
+).map(
+  ([name, { dbName, fields }]): Model => ({
+    name,
+    table: dbName ?? name,
+    fields: new Set(fields.map((field) => field.name)),
+  }),
+)
 
 beforeAll(() => dropRules(db.pool))
 
@@ -37,7 +44,7 @@ const rowOf = (columns: readonly Column[], tenant: string, table: string) =>
 
 test('all models of the schema are looked at', () => {
   expect(models.length).toBeGreaterThan(15)
-  expect(models).toContainEqual({ name: 'Tenant', table: 'tenant' })
+  expect(models).toContainEqual(expect.objectContaining({ name: 'Tenant', table: 'tenant' }))
 })
 
 describe.each(models)('$name: another tenant’s row', (model) => {
@@ -48,7 +55,7 @@ describe.each(models)('$name: another tenant’s row', (model) => {
   let own: Operations
 
   beforeAll(async () => {
-    columns = await columnsOf(db.pool, model.table)
+    columns = (await columnsOf(db.pool, model.table)).filter(({ field }) => model.fields.has(field))
     foreign = rowOf(columns, theirs, model.table)
     const property = model.name.charAt(0).toLowerCase() + model.name.slice(1)
     const everybody = (await db.database.prisma()) as unknown as Record<string, Operations>
@@ -79,7 +86,7 @@ describe.each(models)('$name: another tenant’s row', (model) => {
       expect(await own['groupBy']?.({ where, by: [tenantField] })).toEqual([])
     }
     expect(await own['findMany']?.()).toEqual([])
-    await expect(own['findMany']?.({ cursor: key })).rejects.toThrow('not `cursor`')
+    await expect(own['findMany']?.({ cursor: key })).rejects.toThrow('must hold the tenant')
   })
 
   test('is not written, and no row is made that would be theirs', async () => {
