@@ -2354,6 +2354,7 @@ export const OrgModelIssueScalarFieldEnum = {
   affectedEntityId: 'affectedEntityId',
   affectedLabel: 'affectedLabel',
   fingerprint: 'fingerprint',
+  basis: 'basis',
   message: 'message',
   changes: 'changes',
   refs: 'refs',

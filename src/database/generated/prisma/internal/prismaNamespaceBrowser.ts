@@ -340,6 +340,7 @@ export const OrgModelIssueScalarFieldEnum = {
   affectedEntityId: 'affectedEntityId',
   affectedLabel: 'affectedLabel',
   fingerprint: 'fingerprint',
+  basis: 'basis',
   message: 'message',
   changes: 'changes',
   refs: 'refs',

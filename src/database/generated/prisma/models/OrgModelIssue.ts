@@ -81,6 +81,7 @@ export type OrgModelIssueCountAggregateOutputType = {
   affectedEntityId: number
   affectedLabel: number
   fingerprint: number
+  basis: number
   message: number
   changes: number
   refs: number
@@ -148,6 +149,7 @@ export type OrgModelIssueCountAggregateInputType = {
   affectedEntityId?: true
   affectedLabel?: true
   fingerprint?: true
+  basis?: true
   message?: true
   changes?: true
   refs?: true
@@ -256,6 +258,7 @@ export type OrgModelIssueGroupByOutputType = {
   affectedEntityId: string | null
   affectedLabel: string | null
   fingerprint: string
+  basis: runtime.JsonValue
   message: string
   changes: runtime.JsonValue
   refs: runtime.JsonValue
@@ -300,6 +303,7 @@ export type OrgModelIssueWhereInput = {
   affectedEntityId?: Prisma.StringNullableFilter<"OrgModelIssue"> | string | null
   affectedLabel?: Prisma.StringNullableFilter<"OrgModelIssue"> | string | null
   fingerprint?: Prisma.StringFilter<"OrgModelIssue"> | string
+  basis?: Prisma.JsonFilter<"OrgModelIssue">
   message?: Prisma.StringFilter<"OrgModelIssue"> | string
   changes?: Prisma.JsonFilter<"OrgModelIssue">
   refs?: Prisma.JsonFilter<"OrgModelIssue">
@@ -322,6 +326,7 @@ export type OrgModelIssueOrderByWithRelationInput = {
   affectedEntityId?: Prisma.SortOrderInput | Prisma.SortOrder
   affectedLabel?: Prisma.SortOrderInput | Prisma.SortOrder
   fingerprint?: Prisma.SortOrder
+  basis?: Prisma.SortOrder
   message?: Prisma.SortOrder
   changes?: Prisma.SortOrder
   refs?: Prisma.SortOrder
@@ -348,6 +353,7 @@ export type OrgModelIssueWhereUniqueInput = Prisma.AtLeast<{
   affectedEntityId?: Prisma.StringNullableFilter<"OrgModelIssue"> | string | null
   affectedLabel?: Prisma.StringNullableFilter<"OrgModelIssue"> | string | null
   fingerprint?: Prisma.StringFilter<"OrgModelIssue"> | string
+  basis?: Prisma.JsonFilter<"OrgModelIssue">
   message?: Prisma.StringFilter<"OrgModelIssue"> | string
   changes?: Prisma.JsonFilter<"OrgModelIssue">
   refs?: Prisma.JsonFilter<"OrgModelIssue">
@@ -370,6 +376,7 @@ export type OrgModelIssueOrderByWithAggregationInput = {
   affectedEntityId?: Prisma.SortOrderInput | Prisma.SortOrder
   affectedLabel?: Prisma.SortOrderInput | Prisma.SortOrder
   fingerprint?: Prisma.SortOrder
+  basis?: Prisma.SortOrder
   message?: Prisma.SortOrder
   changes?: Prisma.SortOrder
   refs?: Prisma.SortOrder
@@ -399,6 +406,7 @@ export type OrgModelIssueScalarWhereWithAggregatesInput = {
   affectedEntityId?: Prisma.StringNullableWithAggregatesFilter<"OrgModelIssue"> | string | null
   affectedLabel?: Prisma.StringNullableWithAggregatesFilter<"OrgModelIssue"> | string | null
   fingerprint?: Prisma.StringWithAggregatesFilter<"OrgModelIssue"> | string
+  basis?: Prisma.JsonWithAggregatesFilter<"OrgModelIssue">
   message?: Prisma.StringWithAggregatesFilter<"OrgModelIssue"> | string
   changes?: Prisma.JsonWithAggregatesFilter<"OrgModelIssue">
   refs?: Prisma.JsonWithAggregatesFilter<"OrgModelIssue">
@@ -418,6 +426,7 @@ export type OrgModelIssueCreateInput = {
   affectedEntityId?: string | null
   affectedLabel?: string | null
   fingerprint: string
+  basis: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message: string
   changes: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -440,6 +449,7 @@ export type OrgModelIssueUncheckedCreateInput = {
   affectedEntityId?: string | null
   affectedLabel?: string | null
   fingerprint: string
+  basis: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message: string
   changes: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -459,6 +469,7 @@ export type OrgModelIssueUpdateInput = {
   affectedEntityId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   affectedLabel?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   fingerprint?: Prisma.StringFieldUpdateOperationsInput | string
+  basis?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message?: Prisma.StringFieldUpdateOperationsInput | string
   changes?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -481,6 +492,7 @@ export type OrgModelIssueUncheckedUpdateInput = {
   affectedEntityId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   affectedLabel?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   fingerprint?: Prisma.StringFieldUpdateOperationsInput | string
+  basis?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message?: Prisma.StringFieldUpdateOperationsInput | string
   changes?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -502,6 +514,7 @@ export type OrgModelIssueCreateManyInput = {
   affectedEntityId?: string | null
   affectedLabel?: string | null
   fingerprint: string
+  basis: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message: string
   changes: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -521,6 +534,7 @@ export type OrgModelIssueUpdateManyMutationInput = {
   affectedEntityId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   affectedLabel?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   fingerprint?: Prisma.StringFieldUpdateOperationsInput | string
+  basis?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message?: Prisma.StringFieldUpdateOperationsInput | string
   changes?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -542,6 +556,7 @@ export type OrgModelIssueUncheckedUpdateManyInput = {
   affectedEntityId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   affectedLabel?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   fingerprint?: Prisma.StringFieldUpdateOperationsInput | string
+  basis?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message?: Prisma.StringFieldUpdateOperationsInput | string
   changes?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -579,6 +594,7 @@ export type OrgModelIssueCountOrderByAggregateInput = {
   affectedEntityId?: Prisma.SortOrder
   affectedLabel?: Prisma.SortOrder
   fingerprint?: Prisma.SortOrder
+  basis?: Prisma.SortOrder
   message?: Prisma.SortOrder
   changes?: Prisma.SortOrder
   refs?: Prisma.SortOrder
@@ -692,6 +708,7 @@ export type OrgModelIssueCreateWithoutEvaluationInput = {
   affectedEntityId?: string | null
   affectedLabel?: string | null
   fingerprint: string
+  basis: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message: string
   changes: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -711,6 +728,7 @@ export type OrgModelIssueUncheckedCreateWithoutEvaluationInput = {
   affectedEntityId?: string | null
   affectedLabel?: string | null
   fingerprint: string
+  basis: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message: string
   changes: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -761,6 +779,7 @@ export type OrgModelIssueScalarWhereInput = {
   affectedEntityId?: Prisma.StringNullableFilter<"OrgModelIssue"> | string | null
   affectedLabel?: Prisma.StringNullableFilter<"OrgModelIssue"> | string | null
   fingerprint?: Prisma.StringFilter<"OrgModelIssue"> | string
+  basis?: Prisma.JsonFilter<"OrgModelIssue">
   message?: Prisma.StringFilter<"OrgModelIssue"> | string
   changes?: Prisma.JsonFilter<"OrgModelIssue">
   refs?: Prisma.JsonFilter<"OrgModelIssue">
@@ -780,6 +799,7 @@ export type OrgModelIssueCreateManyEvaluationInput = {
   affectedEntityId?: string | null
   affectedLabel?: string | null
   fingerprint: string
+  basis: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message: string
   changes: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -799,6 +819,7 @@ export type OrgModelIssueUpdateWithoutEvaluationInput = {
   affectedEntityId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   affectedLabel?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   fingerprint?: Prisma.StringFieldUpdateOperationsInput | string
+  basis?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message?: Prisma.StringFieldUpdateOperationsInput | string
   changes?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -818,6 +839,7 @@ export type OrgModelIssueUncheckedUpdateWithoutEvaluationInput = {
   affectedEntityId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   affectedLabel?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   fingerprint?: Prisma.StringFieldUpdateOperationsInput | string
+  basis?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message?: Prisma.StringFieldUpdateOperationsInput | string
   changes?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -837,6 +859,7 @@ export type OrgModelIssueUncheckedUpdateManyWithoutEvaluationInput = {
   affectedEntityId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   affectedLabel?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   fingerprint?: Prisma.StringFieldUpdateOperationsInput | string
+  basis?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   message?: Prisma.StringFieldUpdateOperationsInput | string
   changes?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   refs?: Prisma.JsonNullValueInput | runtime.InputJsonValue
@@ -860,6 +883,7 @@ export type OrgModelIssueSelect<ExtArgs extends runtime.Types.Extensions.Interna
   affectedEntityId?: boolean
   affectedLabel?: boolean
   fingerprint?: boolean
+  basis?: boolean
   message?: boolean
   changes?: boolean
   refs?: boolean
@@ -882,6 +906,7 @@ export type OrgModelIssueSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   affectedEntityId?: boolean
   affectedLabel?: boolean
   fingerprint?: boolean
+  basis?: boolean
   message?: boolean
   changes?: boolean
   refs?: boolean
@@ -904,6 +929,7 @@ export type OrgModelIssueSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   affectedEntityId?: boolean
   affectedLabel?: boolean
   fingerprint?: boolean
+  basis?: boolean
   message?: boolean
   changes?: boolean
   refs?: boolean
@@ -926,6 +952,7 @@ export type OrgModelIssueSelectScalar = {
   affectedEntityId?: boolean
   affectedLabel?: boolean
   fingerprint?: boolean
+  basis?: boolean
   message?: boolean
   changes?: boolean
   refs?: boolean
@@ -936,7 +963,7 @@ export type OrgModelIssueSelectScalar = {
   staleReason?: boolean
 }
 
-export type OrgModelIssueOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "evaluationId" | "versionId" | "issueKey" | "issueCode" | "severity" | "affectedEntityKind" | "affectedEntityId" | "affectedLabel" | "fingerprint" | "message" | "changes" | "refs" | "affectedCount" | "availableActions" | "state" | "resolutionId" | "staleReason", ExtArgs["result"]["orgModelIssue"]>
+export type OrgModelIssueOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"tenantId" | "evaluationId" | "versionId" | "issueKey" | "issueCode" | "severity" | "affectedEntityKind" | "affectedEntityId" | "affectedLabel" | "fingerprint" | "basis" | "message" | "changes" | "refs" | "affectedCount" | "availableActions" | "state" | "resolutionId" | "staleReason", ExtArgs["result"]["orgModelIssue"]>
 export type OrgModelIssueInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   evaluation?: boolean | Prisma.OrgModelEvaluationDefaultArgs<ExtArgs>
 }
@@ -963,6 +990,10 @@ export type $OrgModelIssuePayload<ExtArgs extends runtime.Types.Extensions.Inter
     affectedEntityId: string | null
     affectedLabel: string | null
     fingerprint: string
+    /**
+     * What the fingerprint was made of.
+     */
+    basis: runtime.JsonValue
     message: string
     changes: runtime.JsonValue
     refs: runtime.JsonValue
@@ -1411,6 +1442,7 @@ export interface OrgModelIssueFieldRefs {
   readonly affectedEntityId: Prisma.FieldRef<"OrgModelIssue", 'String'>
   readonly affectedLabel: Prisma.FieldRef<"OrgModelIssue", 'String'>
   readonly fingerprint: Prisma.FieldRef<"OrgModelIssue", 'String'>
+  readonly basis: Prisma.FieldRef<"OrgModelIssue", 'Json'>
   readonly message: Prisma.FieldRef<"OrgModelIssue", 'String'>
   readonly changes: Prisma.FieldRef<"OrgModelIssue", 'Json'>
   readonly refs: Prisma.FieldRef<"OrgModelIssue", 'Json'>
