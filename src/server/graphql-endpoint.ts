@@ -108,7 +108,7 @@ export class GraphqlEndpoint<Context> {
       request.method === 'POST' ? await readJsonBody(request, { bytes: limits.bodyBytes, ms: limits.bodyMs }) : null
     const caller = await this.#options.authenticate(request.headers.authorization, masking.correlationId)
     // Without introspection a stranger has nothing to ask, and validation would tell the schema name by name.
-    if (caller === NOBODY && !this.#options.introspection && body !== null)
+    if (caller === NOBODY && !this.#options.introspection && !this.#asksForGraphiql(request))
       throw apiError('UNAUTHENTICATED', 'This needs a token: send "Authorization: Bearer <token>".')
     const subscription = body !== null && wantsEventStream(request) ? subscriptionIn(body) : null
     if (subscription !== null) return this.#stream(subscription, response, caller, masking)
@@ -118,6 +118,10 @@ export class GraphqlEndpoint<Context> {
     })
     const incoming = { ...caller, ...masking, signal: abort.signal }
     await this.#queries(request, response, { incoming, abort: (reason) => abort.abort(reason), body })
+  }
+
+  #asksForGraphiql(request: IncomingMessage): boolean {
+    return this.#options.graphiql && request.method === 'GET' && /\btext\/html\b/.test(request.headers.accept ?? '')
   }
 
   #stream(request: OperationRequest, response: ServerResponse, caller: Caller, masking: Masking): Promise<void> {

@@ -1,0 +1,3 @@
+import { streamLifetimes } from './stream-lifetimes.ts'
+
+streamLifetimes(1_000)
