@@ -146,3 +146,50 @@ create table job_slot (
   problem text,
   primary key (schedule, slot)
 );
+
+create trigger forbid_tenant_change before update of tenant_id on job
+  for each row when (old.tenant_id is distinct from new.tenant_id) execute function forbid_tenant_change();
+create trigger forbid_tenant_change before update of tenant_id on job_key
+  for each row when (old.tenant_id is distinct from new.tenant_id) execute function forbid_tenant_change();
+create trigger forbid_tenant_change before update of tenant_id on job_finished
+  for each row when (old.tenant_id is distinct from new.tenant_id) execute function forbid_tenant_change();
+
+-- A partition holds the attempts of a million transactions.
+select event_log_begin('job_event', 1000000);
+
+-- Finished jobs stand in one partition per ISO week, made a week ahead.
+create function job_finished_make_ahead() returns setof text language plpgsql as $$
+declare
+  week timestamptz;
+  partition text;
+begin
+  foreach week in array array[date_trunc('week', now()), date_trunc('week', now()) + interval '1 week'] loop
+    partition := 'job_finished_' || to_char(week, 'IYYY"w"IW');
+    if to_regclass(partition) is null then
+      execute format('create table %I partition of job_finished for values from (%L) to (%L)',
+        partition, week, week + interval '1 week');
+      return next partition;
+    end if;
+  end loop;
+end $$;
+select job_finished_make_ahead();
+
+-- Drops the weeks that ended before `before`. What failed and was never handled is kept: it moves to the default
+-- partition, since a job never silently disappears.
+create function job_finished_drop_before(before timestamptz) returns setof text language plpgsql as $$
+declare
+  partition text;
+  upper constant text := 'job_finished_' || to_char(before - interval '1 week', 'IYYY"w"IW');
+begin
+  for partition in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'job_finished'::regclass and c.relname ~ '^job_finished_\d{4}w\d{2}$' and c.relname <= upper
+    order by 1
+  loop
+    execute format('alter table job_finished detach partition %I', partition);
+    execute format('insert into job_finished select * from %I where status = %L', partition, 'FAILED');
+    execute format('drop table %I', partition);
+    return next partition;
+  end loop;
+  delete from job_finished_default where finished_at < before and status <> 'FAILED';
+end $$;

@@ -2,7 +2,9 @@ import { v4 as uuidv4 } from 'uuid'
 import type { Database } from '../../database/index.ts'
 import { type AnyJobDefinition, JobRegistry } from '../registry.ts'
 import { keepWorkers, LEASE_MS, removeWorker } from '../lease.ts'
-import { UNKNOWN_TYPES } from '../sql/worker.ts'
+import { UNKNOWN_TYPES, type UnknownTypeRow } from '../sql/worker.ts'
+import { HOUSEKEEPING, rescueTask } from '../periodic/maintenance.ts'
+import { Ticker } from '../periodic/ticker.ts'
 import { Claimer } from './claimer.ts'
 import type { EngineParts, EngineSignal, JobLogger } from './parts.ts'
 import { Permits } from './permits.ts'
@@ -18,11 +20,16 @@ export interface EngineOptions {
   readonly onCommitted?: () => void
   /** Given by a host that renews the lease itself, from another thread. Otherwise the engine makes one and renews it. */
   readonly workerId?: string
+  /** Which of the process's engines this is; the first one (0, the default) does the housekeeping. */
   readonly slot?: number
   /** How long the lease outlives its last renewal, in milliseconds. Default 15,000. */
   readonly leaseMs?: number
+  /** Told at start and then every 30 seconds which types wait that this process does not know (J33, pain 14). */
+  readonly onUnknownTypes?: (types: readonly UnknownTypeRow[]) => void
   readonly signal?: (signal: EngineSignal) => void
 }
+
+const UNKNOWN_TYPES_MS = 30_000
 
 /** Between two looks: at once while there is work, then 5 ms, doubling up to a second while there is none. */
 const HOTTEST_MS = 5
@@ -42,9 +49,12 @@ export class Engine {
   readonly #claimer: Claimer
   readonly #workbench: Workbench
   readonly #leaseMs: number
+  readonly #ticker: Ticker
   #loop: Promise<void> | null = null
   #stopping = false
   #renewal: NodeJS.Timeout | null = null
+  #unknownWatch: NodeJS.Timeout | null = null
+  #unknownTypes = ''
   #wake: (() => void) | null = null
   #woken = false
 
@@ -65,11 +75,8 @@ export class Engine {
     }
     this.#claimer = new Claimer(this.#parts)
     this.#workbench = new Workbench(this.#parts, options.concurrency ?? 16, () => this.#wakeUp())
-  }
-
-  /** The parts that maintenance of the engine's own needs. */
-  get parts(): EngineParts {
-    return this.#parts
+    const housekeeping = (options.slot ?? 0) === 0 ? HOUSEKEEPING : []
+    this.#ticker = new Ticker(this.#parts, [rescueTask(Math.ceil(this.#leaseMs / 3)), ...housekeeping])
   }
 
   /** How many jobs are in its hands: claimed and not yet ended in the database. */
@@ -80,6 +87,11 @@ export class Engine {
   async start(): Promise<void> {
     await this.#keepLease()
     if (this.#options.workerId === undefined) this.#renewal = this.#everyThird()
+    await this.#ticker.start()
+    if ((this.#options.slot ?? 0) === 0) {
+      await this.#reportUnknownTypes()
+      this.#unknownWatch = setInterval(() => void this.#reportUnknownTypes(), UNKNOWN_TYPES_MS)
+    }
     this.#loop = this.#claimUntilStopped()
   }
 
@@ -100,7 +112,7 @@ export class Engine {
     this.#wakeUp()
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, deadlineMs).unref())
     const stopped = (async () => {
-      await this.#loop
+      await Promise.all([this.#loop, this.#ticker.stop()])
       await this.#workbench.close(deadlineMs)
       await removeWorker(this.#parts.database, this.workerId)
     })().catch((error: unknown) =>
@@ -110,15 +122,8 @@ export class Engine {
       ),
     )
     await Promise.race([stopped, deadline])
-    if (this.#renewal !== null) clearInterval(this.#renewal)
+    for (const timer of [this.#renewal, this.#unknownWatch]) if (timer !== null) clearInterval(timer)
     this.#workbench.abandon()
-  }
-
-  /** The types that wait in the database and that this engine does not know, each with how many (up to 1,000). */
-  async unknownTypes(): Promise<{ type: string; waiting: number }[]> {
-    const rows = await this.#parts.database.run(UNKNOWN_TYPES, [this.#parts.registry.types])
-    if (rows.length > 0) this.#parts.signal?.({ kind: 'UNKNOWN_TYPES', types: rows.map((row) => row.type) })
-    return rows
   }
 
   async #claimUntilStopped(): Promise<void> {
@@ -149,6 +154,22 @@ export class Engine {
         this.#parts.logger.error({ err: error }, `No jobs could be claimed; trying again in ${wait} ms.`)
         await this.#sleep(wait)
       }
+    }
+  }
+
+  async #reportUnknownTypes(): Promise<void> {
+    const { database, registry, logger, signal } = this.#parts
+    try {
+      const types = await database.run(UNKNOWN_TYPES, [registry.types])
+      this.#options.onUnknownTypes?.(types)
+      const names = types.map((row) => row.type)
+      signal?.({ kind: 'UNKNOWN_TYPES', types: names })
+      // Said when it changes, not every time.
+      if (names.join() !== this.#unknownTypes && names.length > 0)
+        logger.warn({ types }, `Jobs wait whose type this release does not know: ${names.join(', ')}. They are kept.`)
+      this.#unknownTypes = names.join()
+    } catch (error) {
+      logger.warn({ err: error }, 'Could not look for jobs of unknown types; the next look is in half a minute.')
     }
   }
 

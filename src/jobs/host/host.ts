@@ -1,0 +1,273 @@
+import { fileURLToPath } from 'node:url'
+import { makePool, queryable, type Queryable, StartupError } from '../../database/index.ts'
+import type { JobLogger } from '../engine/parts.ts'
+import { keepWorkers, LEASE_MS, removeWorker } from '../lease.ts'
+import type { UnknownTypeRow } from '../sql/worker.ts'
+import { beatOf, type FromThread, heldOf, type ThreadSetup, type ToThread } from './protocol.ts'
+import { Slot, type SlotState } from './slot.ts'
+import { Threads } from './threads.ts'
+
+export interface JobsOptions {
+  readonly databaseUrl: string
+  /** False behind a pooler in transaction mode. */
+  readonly preparedStatements: boolean
+  /** Worker threads; 0 for a process that only enqueues. */
+  readonly threads: number
+  /** Most handlers at work at once in one thread. Default 16. */
+  readonly concurrencyPerThread?: number
+  /** Size of each thread's pool, at least 3. Handlers' transactions take at most two less at once. Default 4. */
+  readonly connectionsPerThread?: number
+  /** Absolute path of compiled JavaScript that exports `jobDefinitions: JobDefinition[]`. */
+  readonly definitionsModule: string
+  readonly logger: JobLogger
+  /** A thread committed something that others may want to see; coalesced. */
+  readonly onCommitted?: () => void
+  /** How long a dead process's jobs stay its own, in milliseconds. Default 15,000. */
+  readonly leaseMs?: number
+  /** A thread whose event loop stands still for so long is killed. Default 30,000. */
+  readonly stallMs?: number
+}
+
+export interface ThreadStats {
+  readonly slot: number
+  readonly state: SlotState
+  /** Jobs claimed and not yet ended. */
+  readonly held: number
+  readonly restarts: number
+}
+
+export interface JobsStats {
+  readonly threads: readonly ThreadStats[]
+  /** Types that wait and that no thread of this process knows. */
+  readonly unknownTypes: readonly UnknownTypeRow[]
+}
+
+/** The running job engine of one process. */
+export interface Jobs {
+  /** Something was enqueued and committed: look now instead of at the next poll. Cheap, coalesced. */
+  wake(): void
+  stats(): JobsStats
+  /** See `Engine.stop`; threads that do not end in time are killed and their jobs rescued elsewhere. */
+  stop(deadlineMs?: number): Promise<void>
+}
+
+const WATCH_MS = 1_000
+const MAX_OLD_GENERATION_MB = 256
+
+/**
+ * Starts the worker threads and looks after them: renews their leases as long as their event loops turn, kills
+ * the one that hangs, restarts what crashed. Resolves when all of them claim jobs.
+ *
+ * Signals are the main thread's alone (pitfall 19): the process decides when to call `stop`. A thread is no
+ * boundary for memory (pitfall 18): where that matters, run the engine in a process of its own (`--role worker`).
+ *
+ * @throws StartupError when a thread cannot start: the definitions are wrong, the database is away
+ */
+export async function startJobs(options: JobsOptions): Promise<Jobs> {
+  const host = new Host(options)
+  await host.start()
+  return host
+}
+
+class Host implements Jobs {
+  readonly #options: JobsOptions
+  readonly #leaseMs: number
+  readonly #slots: readonly Slot[]
+  readonly #byName: ReadonlyMap<string, Slot>
+  readonly #gauges: SharedArrayBuffer
+  readonly #readings: Int32Array
+  readonly #threads: Threads
+  readonly #pool: ReturnType<typeof makePool>
+  readonly #database: Queryable
+  readonly #restarts = new Set<NodeJS.Timeout>()
+  #watch: NodeJS.Timeout | null = null
+  #renewedAt = 0
+  #stopping: Promise<void> | null = null
+  #unknownTypes: readonly UnknownTypeRow[] = []
+  /** Set until every thread is ready for the first time. */
+  #starting: { ready: () => void; failed: (problem: string) => void } | null = null
+
+  constructor(options: JobsOptions) {
+    this.#options = options
+    this.#leaseMs = options.leaseMs ?? LEASE_MS
+    this.#slots = Array.from({ length: options.threads }, (_, number) => new Slot(number))
+    this.#byName = new Map(this.#slots.map((slot) => [slot.name, slot]))
+    this.#gauges = new SharedArrayBuffer(8 * Math.max(1, options.threads))
+    this.#readings = new Int32Array(this.#gauges)
+    const file = fileURLToPath(new URL('./worker.js', import.meta.url))
+    this.#threads = new Threads(file, [...this.#byName.keys()], MAX_OLD_GENERATION_MB, {
+      setupOf: (name) => this.#setupOf(this.#byName.get(name)!),
+      onMessage: (name, message) => this.#onMessage(this.#byName.get(name)!, message as FromThread),
+      onError: (name, error) => this.#onError(this.#byName.get(name)!, error),
+      onExit: (name) => this.#onExit(this.#byName.get(name)!),
+    })
+    this.#pool = makePool({
+      url: options.databaseUrl,
+      max: 1,
+      applicationName: 'regie leases',
+      preparedStatements: options.preparedStatements,
+    })
+    this.#database = queryable(this.#pool, options.preparedStatements)
+  }
+
+  async start(): Promise<void> {
+    if (this.#slots.length === 0) return
+    const problem = new Promise<string | null>((resolve) => {
+      this.#starting = { ready: () => resolve(null), failed: resolve }
+    })
+    for (const slot of this.#slots) await this.#threads.run(slot.name)
+    this.#watch = setInterval(() => void this.#lookAfter(), Math.min(WATCH_MS, this.#leaseMs / 6))
+    const found = await problem
+    this.#starting = null
+    if (found === null) return
+    await this.stop(1_000)
+    throw new StartupError('The job engine did not start.', found, 'Nothing was claimed; correct this and start again.')
+  }
+
+  wake(): void {
+    this.#tellAll({ v: 1, type: 'wake' })
+  }
+
+  stats(): JobsStats {
+    return {
+      threads: this.#slots.map(({ number, state, restarts }) => ({
+        slot: number,
+        state,
+        restarts,
+        held: Atomics.load(this.#readings, heldOf(number)),
+      })),
+      unknownTypes: this.#unknownTypes,
+    }
+  }
+
+  stop(deadlineMs = 10_000): Promise<void> {
+    this.#stopping ??= this.#stop(deadlineMs)
+    return this.#stopping
+  }
+
+  async #stop(deadlineMs: number): Promise<void> {
+    for (const timer of this.#restarts) clearTimeout(timer)
+    // A moment for the thread to leave after its engine has stopped, before the kill.
+    this.#tellAll({ v: 1, type: 'stop', deadlineMs: Math.max(100, deadlineMs - 500) })
+    const killed = await this.#threads.stopped(deadlineMs)
+    if (killed.length > 0)
+      this.#options.logger.warn(
+        { threads: killed },
+        'Threads that did not stop in time were killed; their jobs go on elsewhere.',
+      )
+    if (this.#watch !== null) clearInterval(this.#watch)
+    for (const slot of this.#slots) slot.state = 'STOPPED'
+    await Promise.all(killed.map((name) => this.#release(this.#byName.get(name)!.workerId)))
+    await this.#pool.end()
+  }
+
+  #tellAll(message: ToThread): void {
+    for (const name of this.#threads.alive) this.#threads.post(name, message)
+  }
+
+  #setupOf(slot: Slot): ThreadSetup {
+    const { databaseUrl, preparedStatements, definitionsModule } = this.#options
+    return {
+      slot: slot.number,
+      workerId: slot.begin(),
+      databaseUrl,
+      preparedStatements,
+      definitionsModule,
+      connections: Math.max(3, this.#options.connectionsPerThread ?? 4),
+      concurrency: this.#options.concurrencyPerThread ?? 16,
+      leaseMs: this.#leaseMs,
+      failFast: this.#starting !== null,
+      gauges: this.#gauges,
+    }
+  }
+
+  #onMessage(slot: Slot, message: FromThread): void {
+    // What a killed thread had already sent may arrive after its successor's start.
+    if (message.workerId !== slot.workerId) return
+    if (message.type === 'ready') {
+      slot.state = 'RUNNING'
+      if (this.#slots.every((other) => other.state === 'RUNNING')) this.#starting?.ready()
+    } else if (message.type === 'failed') {
+      slot.reported = true
+      this.#starting?.failed(message.problem)
+      this.#options.logger.error({ slot: slot.number }, `A worker thread could not start: ${message.problem}`)
+    } else if (message.type === 'committed') this.#options.onCommitted?.()
+    else if (message.type === 'unknownTypes') this.#unknownTypes = message.types
+    else this.#options.logger[message.level](message.fields, message.message)
+  }
+
+  #onError(slot: Slot, error: Error): void {
+    if (slot.reported || this.#stopping !== null) return
+    slot.reported = true
+    this.#options.logger.error({ err: error, slot: slot.number }, 'A worker thread crashed.')
+  }
+
+  /** Bree restarts nothing (pitfall 5). */
+  #onExit(slot: Slot): void {
+    if (this.#stopping !== null) return
+    this.#starting?.failed('A worker thread ended before it was ready; the log has its error.')
+    const { waitMs, parked } = slot.afterEnd()
+    const fields = { slot: slot.number, waitMs }
+    if (parked)
+      this.#options.logger.error(fields, 'A worker thread keeps crashing; its place stays empty for five minutes.')
+    else this.#options.logger.warn(fields, 'A worker thread ended and is started again.')
+    // The thread is gone for certain, so its jobs need not wait for the lease to lapse.
+    void this.#release(slot.workerId)
+    const timer = setTimeout(() => {
+      this.#restarts.delete(timer)
+      this.#threads.run(slot.name).catch((error: unknown) => {
+        this.#options.logger.error({ err: error, slot: slot.number }, 'A worker thread could not be started again.')
+        this.#onExit(slot)
+      })
+    }, waitMs)
+    this.#restarts.add(timer)
+  }
+
+  async #release(workerId: string): Promise<void> {
+    try {
+      await removeWorker(this.#database, workerId)
+    } catch (error) {
+      this.#options.logger.warn(
+        { err: error, workerId },
+        'The lease of a dead thread could not be released; it will lapse.',
+      )
+    }
+  }
+
+  /**
+   * The lease is renewed here, not in the thread: a handler that computes for ten seconds keeps it, a thread whose
+   * event loop stands still for too long loses it, and then its life.
+   */
+  async #lookAfter(): Promise<void> {
+    const stallMs = this.#options.stallMs ?? 30_000
+    const turning: Slot[] = []
+    for (const slot of this.#slots) {
+      if (slot.state !== 'RUNNING' && slot.state !== 'STARTING') continue
+      const stalledFor = slot.stalledFor(Atomics.load(this.#readings, beatOf(slot.number)))
+      if (stalledFor < stallMs) turning.push(slot)
+      else await this.#killStalled(slot, stalledFor)
+    }
+    if (performance.now() - this.#renewedAt < this.#leaseMs / 3) return
+    this.#renewedAt = performance.now()
+    const workers = turning.filter((slot) => slot.state === 'RUNNING')
+    try {
+      await keepWorkers(
+        this.#database,
+        workers.map(({ workerId: id, number: slot }) => ({ id, slot })),
+        this.#leaseMs,
+      )
+    } catch (error) {
+      this.#renewedAt = 0
+      this.#options.logger.warn({ err: error }, 'The leases of the worker threads could not be renewed.')
+    }
+  }
+
+  async #killStalled(slot: Slot, stalledFor: number): Promise<void> {
+    slot.reported = true
+    this.#options.logger.error(
+      { slot: slot.number, stalledForMs: Math.round(stalledFor) },
+      'A worker thread stands still and is killed. One of its handlers computes without a break, or waits in a blocking call.',
+    )
+    await this.#threads.kill(slot.name)
+  }
+}

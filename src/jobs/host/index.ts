@@ -1,0 +1,1 @@
+export { startJobs, type Jobs, type JobsOptions, type JobsStats, type ThreadStats } from './host.ts'
