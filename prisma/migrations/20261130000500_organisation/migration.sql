@@ -332,6 +332,8 @@ create table org_model_issue (
   affected_entity_id varchar(200) check (affected_entity_id <> ''),
   affected_label varchar(400),
   fingerprint char(64) not null,
+  -- What the fingerprint was made of.
+  basis jsonb not null,
   message text not null,
   changes jsonb not null,
   refs jsonb not null,
@@ -507,3 +509,21 @@ insert into transition_pair (kind, from_status, to_status) values
   ('org_model_draft_resolution', 'FAILED', 'PENDING');
 create constraint trigger org_model_draft_resolution_transition after insert or update on org_model_draft_resolution
   deferrable initially deferred for each row execute function check_transition('org_model_draft_resolution');
+
+-- ---------------------------------------------------------------- a row never changes its tenant
+
+do $$
+declare
+  its_table text;
+begin
+  for its_table in
+    select c.table_name from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = current_schema() and c.column_name = 'tenant_id' and t.table_type = 'BASE TABLE'
+      and (c.table_name like 'org\_model\_%' or c.table_name like 'person%')
+  loop
+    execute format(
+      'create trigger forbid_tenant_change before update of tenant_id on %I
+         for each row when (old.tenant_id is distinct from new.tenant_id) execute function forbid_tenant_change()',
+      its_table);
+  end loop;
+end $$;
