@@ -124,7 +124,7 @@ export class EventStream<Snapshot = never> implements AsyncIterableIterator<Stre
     return DONE
   }
 
-  async throw(error: unknown): Promise<never> {
+  async throw(error: unknown): Promise<IteratorReturnResult<undefined>> {
     this.end(null)
     throw error
   }
@@ -192,8 +192,9 @@ export class EventStream<Snapshot = never> implements AsyncIterableIterator<Stre
     this.#bookmark = page.end
     // A queue that ran over during the read starts anew with the next one.
     if (!page.complete || this.#collectingFrom === null) return
-    // The page may come from a standby that is behind the server that the tail reads.
+    // The page may come from a standby that is behind the server that the tail reads: read again, in a while.
     if (comparePositions(page.end.position, this.#collectingFrom.position) < 0) {
+      if (this.#ready.length > 0) return
       await this.#unlessEnded(new Promise<void>((resolve) => timers.after(limits.rereadMs, resolve)))
       return
     }

@@ -1,0 +1,6 @@
+import { test } from 'vitest'
+import { everyScheduleDeliversAll } from './stream.model.ts'
+
+test('R34 R37 every schedule of events, reads, takes and disconnects delivers all, once, in order (long)', async () => {
+  await everyScheduleDeliversAll(20_000)
+})
