@@ -52,7 +52,7 @@ let findings: { file: string; rule: string }[]
 
 beforeAll(() => {
   const project = projectFolder()
-  cpSync(join(project, '.oxlintrc.json'), join(folder, '.oxlintrc.json'))
+  cpSync(join(project, 'oxlint.config.mjs'), join(folder, 'oxlint.config.mjs'))
   cpSync(join(project, 'tsconfig.json'), join(folder, 'tsconfig.json'))
   symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'), 'junction')
   const files = { ...RIGHT, ...Object.fromEntries(Object.entries(WRONG).map(([path, { code }]) => [path, code])) }
@@ -61,7 +61,10 @@ beforeAll(() => {
     writeFileSync(join(folder, path), `${code}\n`)
   }
   const oxlint = join(project, 'node_modules', 'oxlint', 'bin', 'oxlint')
-  const { stdout, stderr } = spawnSync(process.execPath, [oxlint, '--format=json'], { cwd: folder, encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(process.execPath, [oxlint, '--config=oxlint.config.mjs', '--format=json'], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
   if (!stdout.startsWith('{')) throw new Error(`The linter did not run: ${stdout}${stderr}`)
   const { diagnostics } = JSON.parse(stdout) as { diagnostics: { filename: string; code: string }[] }
   findings = diagnostics.map(({ filename, code }) => ({
