@@ -1,3 +1,4 @@
+export { cancelJobs, type CancelRequest } from './cancel.ts'
 export {
   cancelled,
   defineJob,
@@ -13,7 +14,12 @@ export {
   type JobOutcome,
   type JobResult,
   type JobStatus,
+  type PolicyOverride,
 } from './definition.ts'
-export { cancelJobs, type CancelRequest } from './cancel.ts'
 export { enqueue, enqueueMany, type EnqueuedJob, type EnqueueRequest } from './enqueue.ts'
+export { Engine, type EngineOptions } from './engine/engine.ts'
+export type { EngineSignal, JobLogger } from './engine/parts.ts'
+export { startJobs, type Jobs, type JobsOptions, type JobsStats, type ThreadStats } from './host/index.ts'
 export { PayloadError } from './payload.ts'
+export { attemptsOfJobs, type JobAttempt, type JobState, jobStates } from './reads.ts'
+export { type AnyJobDefinition, JobRegistry } from './registry.ts'

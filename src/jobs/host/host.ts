@@ -1,75 +1,24 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { makePool, queryable, type Queryable, StartupError } from '../../database/index.ts'
-import type { JobLogger } from '../engine/parts.ts'
+import { makePool, projectFolder, queryable, type Queryable, StartupError } from '../../database/index.ts'
 import { keepWorkers, LEASE_MS, removeWorker } from '../lease.ts'
 import type { UnknownTypeRow } from '../sql/worker.ts'
 import { beatOf, type FromThread, heldOf, type ThreadSetup, type ToThread } from './protocol.ts'
-import { Slot, type SlotState } from './slot.ts'
+import type { Jobs, JobsOptions, JobsStats } from './jobs.ts'
+import { Slot } from './slot.ts'
 import { Threads } from './threads.ts'
 
-export interface JobsOptions {
-  readonly databaseUrl: string
-  /** False behind a pooler in transaction mode. */
-  readonly preparedStatements: boolean
-  /** Worker threads; 0 for a process that only enqueues. */
-  readonly threads: number
-  /** Most handlers at work at once in one thread. Default 16. */
-  readonly concurrencyPerThread?: number
-  /** Size of each thread's pool, at least 3. Handlers' transactions take at most two less at once. Default 4. */
-  readonly connectionsPerThread?: number
-  /** Absolute path of compiled JavaScript that exports `jobDefinitions: JobDefinition[]`. */
-  readonly definitionsModule: string
-  readonly logger: JobLogger
-  /** A thread committed something that others may want to see; coalesced. */
-  readonly onCommitted?: () => void
-  /** How long a dead process's jobs stay its own, in milliseconds. Default 15,000. */
-  readonly leaseMs?: number
-  /** A thread whose event loop stands still for so long is killed. Default 30,000. */
-  readonly stallMs?: number
-}
-
-export interface ThreadStats {
-  readonly slot: number
-  readonly state: SlotState
-  /** Jobs claimed and not yet ended. */
-  readonly held: number
-  readonly restarts: number
-}
-
-export interface JobsStats {
-  readonly threads: readonly ThreadStats[]
-  /** Types that wait and that no thread of this process knows. */
-  readonly unknownTypes: readonly UnknownTypeRow[]
-}
-
-/** The running job engine of one process. */
-export interface Jobs {
-  /** Something was enqueued and committed: look now instead of at the next poll. Cheap, coalesced. */
-  wake(): void
-  stats(): JobsStats
-  /** See `Engine.stop`; threads that do not end in time are killed and their jobs rescued elsewhere. */
-  stop(deadlineMs?: number): Promise<void>
-}
+// Threads run compiled JavaScript only (pitfall 20): when this file itself runs as TypeScript, in a test, the
+// compiled worker is under dist/.
+const WORKER_FILE = import.meta.url.endsWith('.ts')
+  ? join(projectFolder(), 'dist/src/jobs/host/worker.js')
+  : fileURLToPath(new URL('./worker.js', import.meta.url))
 
 const WATCH_MS = 1_000
 const MAX_OLD_GENERATION_MB = 256
 
-/**
- * Starts the worker threads and looks after them: renews their leases as long as their event loops turn, kills
- * the one that hangs, restarts what crashed. Resolves when all of them claim jobs.
- *
- * Signals are the main thread's alone (pitfall 19): the process decides when to call `stop`. A thread is no
- * boundary for memory (pitfall 18): where that matters, run the engine in a process of its own (`--role worker`).
- *
- * @throws StartupError when a thread cannot start: the definitions are wrong, the database is away
- */
-export async function startJobs(options: JobsOptions): Promise<Jobs> {
-  const host = new Host(options)
-  await host.start()
-  return host
-}
-
-class Host implements Jobs {
+/** See `startJobs`. */
+export class Host implements Jobs {
   readonly #options: JobsOptions
   readonly #leaseMs: number
   readonly #slots: readonly Slot[]
@@ -94,8 +43,7 @@ class Host implements Jobs {
     this.#byName = new Map(this.#slots.map((slot) => [slot.name, slot]))
     this.#gauges = new SharedArrayBuffer(8 * Math.max(1, options.threads))
     this.#readings = new Int32Array(this.#gauges)
-    const file = fileURLToPath(new URL('./worker.js', import.meta.url))
-    this.#threads = new Threads(file, [...this.#byName.keys()], MAX_OLD_GENERATION_MB, {
+    this.#threads = new Threads(WORKER_FILE, [...this.#byName.keys()], MAX_OLD_GENERATION_MB, {
       setupOf: (name) => this.#setupOf(this.#byName.get(name)!),
       onMessage: (name, message) => this.#onMessage(this.#byName.get(name)!, message as FromThread),
       onError: (name, error) => this.#onError(this.#byName.get(name)!, error),

@@ -1,1 +1,1 @@
-export { startJobs, type Jobs, type JobsOptions, type JobsStats, type ThreadStats } from './host.ts'
+export { startJobs, type Jobs, type JobsOptions, type JobsStats, type ThreadStats } from './jobs.ts'
