@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { StartupError } from '../database/index.ts'
 import { DEFAULT_LIMITS, type ServerLimits } from './limits.ts'
@@ -100,7 +101,8 @@ export function readConfiguration(environment: Environment): Configuration {
 }
 
 /** Whether only this machine can reach the address. */
-export const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host)
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 
 const whole = (least: number, most: number) =>
   z

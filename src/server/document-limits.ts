@@ -49,8 +49,9 @@ export function brokenLimit(
   return null
 }
 
-const CHECKED_IN_FRAGMENT = ['depth', 'aliases', 'directives', 'fields'] as const
-const CHECKED = [...CHECKED_IN_FRAGMENT, 'rootFields'] as const
+// Depth and root fields mean nothing before a fragment is spread somewhere.
+const CHECKED_IN_FRAGMENT = ['aliases', 'directives', 'fields'] as const
+const CHECKED = ['depth', 'rootFields', ...CHECKED_IN_FRAGMENT] as const
 
 /** The refusal as the client sees it. */
 export const limitError = (broken: { limit: Limit; allowed: number }): GraphQLError =>

@@ -47,3 +47,9 @@ export const databaseAnswers = (database: Queryable): ReadinessCheck => ({
     return null
   },
 })
+
+/** Whether the event feed can read the log; when it cannot, subscribers wait. */
+export const feedKeepsUp = (feed: { readonly failing: boolean }): ReadinessCheck => ({
+  name: 'event feed',
+  check: async () => (feed.failing ? 'cannot read the log' : null),
+})

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import { StartupError } from '../database/startup-error.ts'
+import { StartupError } from '../database/index.ts'
 
 /** Listens. @throws StartupError when the address cannot be had */
 export async function listen(server: Server, host: string, port: number, variable: string): Promise<void> {

@@ -21,9 +21,9 @@ export function makeLog(options: { level: string; destination?: DestinationStrea
 interface Cause {
   readonly name: string
   readonly message: string
-  readonly code: string | undefined
-  readonly stack: string | undefined
-  readonly cause: Cause | undefined
+  readonly code?: string | undefined
+  readonly stack?: string | undefined
+  readonly cause?: Cause | undefined
 }
 
 const DEEPEST_CAUSE = 5
@@ -31,8 +31,7 @@ const DEEPEST_CAUSE = 5
 /** An error as the log shows it. */
 export function causeOf(error: unknown, depth = 0): Cause | undefined {
   if (error === undefined || error === null || depth > DEEPEST_CAUSE) return undefined
-  if (!(error instanceof Error))
-    return { name: typeof error, message: redact(String(error)), code: undefined, stack: undefined, cause: undefined }
+  if (!(error instanceof Error)) return { name: typeof error, message: '[not an Error]' }
   const code: unknown = (error as { code?: unknown }).code
   return {
     name: error.name,

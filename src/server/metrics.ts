@@ -57,8 +57,55 @@ export class Metrics {
     registers: [this.registry],
   })
 
+  readonly #events = new Counter({
+    name: 'regie_events_read_total',
+    help: 'Events that the feed of this process has read from the log.',
+    registers: [this.registry],
+  })
+
+  readonly #eventLag = new Histogram({
+    name: 'regie_event_lag_seconds',
+    help: 'From the recording of an event to its reading by the feed.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
+    registers: [this.registry],
+  })
+
   constructor() {
     collectDefaultMetrics({ register: this.registry })
+  }
+
+  eventsRead(events: number, lagSeconds: number): void {
+    this.#events.inc(events)
+    this.#eventLag.observe(lagSeconds)
+  }
+
+  /** Shows numbers that parts of the process keep themselves; read when the metrics are asked for. */
+  watch(parts: { readonly feed: { readonly size: number } | null; readonly jobs: WatchedJobs | null }): void {
+    const { feed, jobs } = parts
+    if (feed !== null) this.#gauge('regie_event_streams_active', 'Streams on the event feed.', () => feed.size)
+    if (jobs === null) return
+    const threads = () => jobs.stats().threads
+    const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+    this.#gauge('regie_job_threads_restarted', 'Restarts of worker threads since the start.', () =>
+      sum(threads().map(({ restarts }) => restarts)),
+    )
+    this.#gauge('regie_jobs_held', 'Jobs claimed by this process and not yet ended.', () =>
+      sum(threads().map(({ held }) => held)),
+    )
+    this.#gauge('regie_jobs_of_unknown_type', 'Jobs waiting for a version that knows their type.', () =>
+      sum(jobs.stats().unknownTypes.map(({ waiting }) => Number(waiting))),
+    )
+  }
+
+  #gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(read())
+      },
+    })
   }
 
   /** Counts an open subscription until the returned function is called. */
@@ -71,5 +118,13 @@ export class Metrics {
   async activeSubscriptions(): Promise<number> {
     const { values } = await this.subscriptions.get()
     return values.reduce((sum, { value }) => sum + value, 0)
+  }
+}
+
+/** What the metrics ask of the job engine. */
+interface WatchedJobs {
+  stats(): {
+    readonly threads: readonly { readonly held: number; readonly restarts: number }[]
+    readonly unknownTypes: readonly { readonly waiting: number | string | bigint }[]
   }
 }

@@ -19,14 +19,10 @@ export class PlainRoutes {
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    switch (request.url?.split('?', 1)[0]) {
-      case '/health/live':
-        return writeJson(response, 200, { live: true })
-      case '/health/ready':
-        return this.#writeReadiness(response)
-      case '/metrics':
-        if (this.#options.metricsHere && fromThisMachine(request)) return this.writeMetrics(response)
-    }
+    const path = request.url?.split('?', 1)[0]
+    if (path === '/health/live') return writeJson(response, 200, { live: true })
+    if (path === '/health/ready') return this.#writeReadiness(response)
+    if (path === '/metrics' && this.#options.metricsHere && fromThisMachine(request)) return this.writeMetrics(response)
     writeJson(response, 404, { message: 'Not found. GraphQL is at /graphql.' })
   }
 

@@ -136,7 +136,7 @@ export class WebSockets<Context> {
           socket.on('message', (data, isBinary) => {
             if (isBinary) return socket.close(4400, 'Text messages only')
             if (!mayGoOn()) return socket.close(CLOSE.POLICY, 'Too many messages')
-            take(String(data)).catch((error: unknown) => {
+            take((data as Buffer).toString('utf8')).catch((error: unknown) => {
               log.error({ err: error }, 'unexpected error on a socket')
               socket.close(CLOSE.INTERNAL, 'Internal error')
             })

@@ -13,7 +13,7 @@ export class RawSocket {
     this.socket = new WebSocket(url, options.protocol ?? 'graphql-transport-ws', { headers: options.headers ?? {} })
     this.socket.on('error', () => {})
     this.socket.on('message', (data) => {
-      this.frames.push(JSON.parse(String(data)) as Frame)
+      this.frames.push(JSON.parse((data as Buffer).toString()) as Frame)
       for (const arrived of this.#arrived.splice(0)) arrived()
     })
     this.closed = new Promise((resolve) => {

@@ -13,3 +13,6 @@ create table membership (
   revoked_at timestamptz(3),
   primary key (tenant_id, subject)
 );
+
+create trigger forbid_tenant_change before update of tenant_id on membership
+  for each row when (old.tenant_id is distinct from new.tenant_id) execute function forbid_tenant_change();

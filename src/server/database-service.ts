@@ -1,0 +1,55 @@
+import {
+  checkConnections,
+  Database,
+  EmbeddedPostgres,
+  migrate,
+  projectFolder,
+  requireMigrated,
+} from '../database/index.ts'
+import type { Configuration } from './configuration.ts'
+import type { Logger } from './log.ts'
+import type { Teardown } from './teardown.ts'
+
+/** The database, migrated and within its connections. */
+export interface OpenedDatabase {
+  readonly url: string
+  readonly database: Database
+}
+
+/** @throws StartupError */
+export async function openDatabase(
+  configuration: Configuration,
+  threads: number,
+  log: Logger,
+  teardown: Teardown,
+): Promise<OpenedDatabase> {
+  const url = configuration.databaseUrl ?? (await startEmbedded(teardown))
+  if (configuration.migrate) {
+    const { applied, total } = await migrate(url)
+    log.info({ applied: applied.length, total }, 'database migrated')
+  } else await requireMigrated(url)
+  const { summary } = await checkConnections(url, planOf(configuration, threads))
+  log.info(`uses up to ${summary}`)
+  const database = new Database({
+    url,
+    max: configuration.connections,
+    applicationName: 'regie server',
+    preparedStatements: configuration.preparedStatements,
+    onConnectionLost: (error) => log.warn({ err: error }, 'a database connection was lost'),
+  })
+  teardown.add('database', () => database.close())
+  return { url, database }
+}
+
+async function startEmbedded(teardown: Teardown): Promise<string> {
+  const server = await EmbeddedPostgres.start({ project: projectFolder(), name: 'main' })
+  teardown.add('embedded PostgreSQL', () => server.stop())
+  return server.url()
+}
+
+const planOf = ({ connections, connectionsPerThread }: Configuration, threads: number) => ({
+  requests: connections,
+  ...(threads === 0
+    ? {}
+    : { [`${threads} worker threads × ${connectionsPerThread}`]: threads * connectionsPerThread, leases: 1 }),
+})

@@ -1,0 +1,5 @@
+export { readConfiguration, type Configuration, type Role } from './configuration.ts'
+export type { DevelopmentClaims } from './development-issuer.ts'
+export type { Incoming } from './incoming.ts'
+export { makeLog, type Logger } from './log.ts'
+export { startRegie, type Regie } from './regie.ts'

@@ -1,0 +1,58 @@
+import { printFailure, withArguments } from './command-line.ts'
+import { readConfiguration } from './configuration.ts'
+import { startRegie, type Regie } from './regie.ts'
+import { welcome } from './welcome.ts'
+
+// `npm start`: serves until it is told to stop. Only this file knows signals and exit codes.
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+const complain = (line: string): void => void process.stderr.write(`${line}\n`)
+
+const STOPPED_BY_FORCE = 130
+
+let starting: Promise<Regie | null> | null = null
+let stopping = false
+
+function stopOn(signal: NodeJS.Signals): void {
+  process.on(signal, () => {
+    if (stopping) {
+      complain('Stopping at once. What was under way is taken up again at the next start.')
+      process.exit(STOPPED_BY_FORCE)
+    }
+    stopping = true
+    void stop(0)
+  })
+}
+
+async function stop(exitCode: number): Promise<void> {
+  const regie = await starting
+  await regie?.stop()
+  process.exit(exitCode)
+}
+
+function fault(error: unknown): void {
+  complain(`Regie stops because of a fault that it did not expect: ${String(error)}`)
+  if (error instanceof Error) complain(error.stack ?? '')
+  if (stopping) process.exit(1)
+  stopping = true
+  void stop(1)
+}
+
+stopOn('SIGINT')
+stopOn('SIGTERM')
+process.on('uncaughtException', fault)
+process.on('unhandledRejection', fault)
+
+async function run(): Promise<Regie | null> {
+  try {
+    return await startRegie(readConfiguration(withArguments(process.env, process.argv.slice(2))))
+  } catch (error) {
+    printFailure(error, complain)
+    return null
+  }
+}
+
+starting = run()
+const regie = await starting
+if (regie === null) process.exit(1)
+for (const line of await welcome(regie)) say(line)
