@@ -1,3 +1,61 @@
+export { activationOf, type Activation } from './activation/activation.ts'
+export type { AudienceReceipt } from './activation/audience-receipt.ts'
+export type { ActivateDraftInput } from './activation/activate.ts'
+export type { DiscardDraftInput } from './activation/discard.ts'
+export {
+  BlockingIssuesError,
+  StagedEffectConflictError,
+  type BlockingIssue,
+  type StagedEffectConflict,
+} from './activation/errors.ts'
+export { composeDrafts, type Drafts, type DraftsOptions } from './drafts.ts'
+export type { Activatability, ActivationObstacle } from './impact/can-activate.ts'
+export type { Holding, ImpactContext } from './impact/context.ts'
+export { latestEvaluation } from './impact/evaluate-draft.ts'
+export type { Evaluation, EvaluationInputs, EvaluationTrigger } from './impact/evaluation-store.ts'
+export type { Evaluator } from './impact/evaluator.ts'
+export type { EvaluationWithIssues } from './impact/fresh-evaluation.ts'
+export type {
+  ActionOffer,
+  EntityKind,
+  Finding,
+  Issue,
+  IssueCode,
+  IssueReference,
+  IssueState,
+  Proposal,
+  Severity,
+  StaleReason,
+} from './impact/issue.ts'
+export type { EvaluatorRun } from './impact/pipeline.ts'
+export {
+  defineAction,
+  type AnyResolutionAction,
+  type Effect,
+  type Execution,
+  type ExecutionResult,
+  type PayloadProblem,
+  type ResolutionAction,
+  type Situation,
+} from './resolutions/action.ts'
+export type { ResolutionRequest } from './resolutions/cancel.ts'
+export type { ResolutionInput } from './resolutions/check-submission.ts'
+export { ResolutionsInvalidError, type ResolutionProblem } from './resolutions/errors.ts'
+export { resolutionLifecycle, type ResolutionStatus } from './resolutions/lifecycle.ts'
+export {
+  countResolutions,
+  resolutionById,
+  resolutionKey,
+  resolutionsByIds,
+  resolutionsOfDraft,
+  resolutionsOfIssues,
+  type ResolutionFilter,
+  type ResolutionKey,
+} from './resolutions/read.ts'
+export { isRetrying, type Resolution } from './resolutions/resolution.ts'
+export { RETRY_DELAYS_MS } from './resolutions/resolution-job.ts'
+export type { NewStagedEffect, StagedEffect } from './resolutions/staged-effect.ts'
+export type { SubmitResolutionsInput, SubmittedResolution } from './resolutions/submit.ts'
 export { bumpDownstream, bumpPeople, downstreamClock, type DownstreamClock } from './clock.ts'
 export { versionLifecycle, type VersionStatus } from './lifecycles.ts'
 export { canonicalJson, contentHashOf, type Json } from './model/canonical.ts'
