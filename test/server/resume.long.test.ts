@@ -1,0 +1,3 @@
+import { resumeUnderLoad } from './resume.ts'
+
+resumeUnderLoad(100)
