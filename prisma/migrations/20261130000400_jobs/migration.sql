@@ -163,8 +163,8 @@ declare
   week timestamptz;
   partition text;
 begin
-  foreach week in array array[date_trunc('week', now()), date_trunc('week', now()) + interval '1 week'] loop
-    partition := 'job_finished_' || to_char(week, 'IYYY"w"IW');
+  foreach week in array array[date_trunc('week', now(), 'UTC'), date_trunc('week', now(), 'UTC') + interval '1 week'] loop
+    partition := 'job_finished_' || to_char(week at time zone 'UTC', 'IYYY"w"IW');
     if to_regclass(partition) is null then
       execute format('create table %I partition of job_finished for values from (%L) to (%L)',
         partition, week, week + interval '1 week');
@@ -179,7 +179,7 @@ select job_finished_make_ahead();
 create function job_finished_drop_before(before timestamptz) returns setof text language plpgsql as $$
 declare
   partition text;
-  upper constant text := 'job_finished_' || to_char(before - interval '1 week', 'IYYY"w"IW');
+  upper constant text := 'job_finished_' || to_char((before - interval '1 week') at time zone 'UTC', 'IYYY"w"IW');
 begin
   for partition in
     select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid

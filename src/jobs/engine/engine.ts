@@ -112,8 +112,8 @@ export class Engine {
     this.#wakeUp()
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, deadlineMs).unref())
     const stopped = (async () => {
-      await Promise.all([this.#loop, this.#ticker.stop()])
-      await this.#workbench.close(deadlineMs)
+      await this.#loop
+      await Promise.all([this.#workbench.close(deadlineMs), this.#ticker.stop()])
       await removeWorker(this.#parts.database, this.workerId)
     })().catch((error: unknown) =>
       this.#parts.logger.error(

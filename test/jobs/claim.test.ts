@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest'
+import { keepWorkers } from '../../src/jobs/lease.ts'
+import { Claimer } from '../../src/jobs/engine/claimer.ts'
+import { Permits } from '../../src/jobs/engine/permits.ts'
+import { type AnyJobDefinition, JobRegistry } from '../../src/jobs/index.ts'
+import { useDatabase } from '../harness/database.ts'
+import { enqueueNumbers, finished, lapse, range, silent, testJob, useEngines, waiting } from './support.ts'
+
+const db = useDatabase()
+const engines = useEngines(db)
+
+let workers = 0
+async function claimerOf(definitions: readonly AnyJobDefinition[]) {
+  const workerId = `0193a000-0000-7000-8000-${String(++workers).padStart(12, '0')}`
+  await keepWorkers(db.database, [{ id: workerId, slot: 0 }], 60_000)
+  const claimer = new Claimer({
+    database: db.database,
+    registry: new JobRegistry(definitions),
+    workerId,
+    logger: silent,
+    transactions: new Permits(1),
+    onCommitted: () => {},
+    signal: null,
+  })
+  return { workerId, claim: async (count: number) => (await claimer.claim(count)).jobs, claimer }
+}
+
+const tenant = (n: number) => `0193a000-0000-7000-9000-${String(n).padStart(12, '0')}`
+
+test('fact 7 one tenant’s backlog delays another tenant’s single job by one round, whatever its size', async () => {
+  const job = testJob('test.fair')
+  await enqueueNumbers(db, job, range(2_000), { tenantId: tenant(0) })
+  await enqueueNumbers(db, job, range(50), (n) => ({ tenantId: tenant(n + 1) }))
+  const { claim } = await claimerOf([job])
+  const first = await claim(100)
+  expect(new Set(first.map((row) => row.tenantId)).size).toBe(51)
+  // The rest of the round goes to whoever has more.
+  const second = await claim(100)
+  expect(second).toHaveLength(100)
+  expect(new Set(second.map((row) => row.tenantId))).toEqual(new Set([tenant(0)]))
+})
+
+test('pain 29 within a tenant the higher priority comes first, and not before it is due', async () => {
+  const job = testJob('test.priority')
+  const [low] = await enqueueNumbers(db, job, [1], { priority: -5 })
+  const [high] = await enqueueNumbers(db, job, [2], { priority: 10 })
+  const [later] = await enqueueNumbers(db, job, [3], { priority: 30_000, delayMs: 60_000 })
+  const [normal] = await enqueueNumbers(db, job, [4])
+  const { claim } = await claimerOf([job])
+  const order = [await claim(1), await claim(1), await claim(1), await claim(1)].map((rows) => rows[0]?.id)
+  expect(order).toEqual([high, normal, low, undefined])
+  expect(await waiting(db, later!)).toMatchObject({ status: 'SCHEDULED' })
+})
+
+test('J18 pain 36 the attempt counts when it is claimed', async () => {
+  const job = testJob('test.counted')
+  const [id] = await enqueueNumbers(db, job, [1])
+  const { claim, workerId } = await claimerOf([job])
+  expect(await claim(5)).toMatchObject([{ id, attempt: 1, claimEpoch: 1, maxAttempts: 3 }])
+  expect(await waiting(db, id!)).toMatchObject({ status: 'PROCESSING', attempt: 1, worker_id: workerId })
+})
+
+test('a worker whose lease has lapsed claims nothing', async () => {
+  const job = testJob('test.lapsed')
+  await enqueueNumbers(db, job, [1])
+  const { claim, workerId } = await claimerOf([job])
+  await lapse(db, workerId)
+  expect(await claim(5)).toEqual([])
+})
+
+test('J61 J105 eight claimers at once never take one job twice and leave none', async () => {
+  const job = testJob('test.race')
+  const ids = await enqueueNumbers(db, job, range(1_500), (n) => ({ tenantId: tenant(n % 7) }))
+  const claimers = await Promise.all(range(8).map(() => claimerOf([job])))
+  const taken = await Promise.all(
+    claimers.map(async ({ claim }) => {
+      const mine: string[] = []
+      for (let rows = await claim(40); rows.length > 0; rows = await claim(40)) mine.push(...rows.map((row) => row.id))
+      return mine
+    }),
+  )
+  const all = taken.flat()
+  expect(new Set(all).size).toBe(all.length)
+  // Whoever found only locked rows stopped early; what is left is taken by the next.
+  const last = await claimerOf([job])
+  for (let rows = await last.claim(100); rows.length > 0; rows = await last.claim(100))
+    all.push(...rows.map((r) => r.id))
+  expect(all.toSorted()).toEqual(ids.toSorted())
+})
+
+test('more lanes than one look takes: each of them is served, also those far behind', async () => {
+  const job = testJob('test.lanes')
+  // A thousand tenants whose jobs are not due yet, and one in the middle that has one now.
+  await enqueueNumbers(db, job, range(1_200), (n) => ({ tenantId: tenant(10_000 + n), delayMs: 3_600_000 }))
+  const [due] = await enqueueNumbers(db, job, [1], { tenantId: tenant(10_700) })
+  const { claim, claimer } = await claimerOf([job])
+  expect(await claim(10)).toMatchObject([{ id: due }])
+  const { nextDueInMs } = await claimer.claim(10)
+  expect(nextDueInMs).toBeGreaterThan(3_000_000)
+})
+
+test('fact 6 the mark of a lane passes over nothing for longer than a look', async () => {
+  const job = testJob('test.mark')
+  await enqueueNumbers(db, job, range(200))
+  const { claim, claimer } = await claimerOf([job])
+  expect(await claim(100)).toHaveLength(100)
+  // Due before everything that is left: what a slow transaction enqueues, or a worker gives back.
+  const [early] = await enqueueNumbers(db, job, [7], { runAt: new Date(Date.now() - 3_600_000) })
+  expect((await claim(50)).some((row) => row.id === early)).toBe(false)
+  claimer.forget()
+  expect((await claim(50)).some((row) => row.id === early)).toBe(true)
+})
+
+test('fact 8 J33 a type that nobody here knows waits, is reported, costs nothing, and runs once somebody knows it', async () => {
+  const unknown = testJob('test.unknown')
+  const known = testJob('test.known')
+  const [stranger] = await enqueueNumbers(db, unknown, [1])
+  const [friend] = await enqueueNumbers(db, known, [1])
+  const reported: unknown[] = []
+  const old = await engines.start([known], { onUnknownTypes: (types) => reported.push(...types) })
+  await old.signals.first('ENDED', (signal) => signal.jobId === friend)
+  await old.signals.first('UNKNOWN_TYPES', (signal) => signal.types.includes('test.unknown'))
+  expect(reported).toContainEqual({ type: 'test.unknown', waiting: 1 })
+  expect(await waiting(db, stranger!)).toMatchObject({ status: 'SCHEDULED', attempt: 0 })
+  await old.engine.stop(500)
+  const knowing = await engines.start([known, unknown])
+  await knowing.signals.first('ENDED', (signal) => signal.jobId === stranger)
+  expect(await finished(db, stranger!)).toMatchObject({ status: 'SUCCEEDED' })
+})
+
+test('pain 9 ids, epochs and counters beyond 2^31 do not matter', async () => {
+  const job = testJob('test.large')
+  const [id] = await enqueueNumbers(db, job, [2 ** 40])
+  await db.pool.query('update job set claim_epoch = 2147483646 where id = $1', [id])
+  const { signals } = await engines.start([job])
+  await signals.first('ENDED')
+  expect(await finished(db, id!)).toMatchObject({ claim_epoch: 2_147_483_647 })
+})
