@@ -37,7 +37,8 @@ export function pageRequestOf<Key>(args: PageArgs, isKey: (key: unknown) => key 
   if (last !== null && before === null) throw refused('last', '"last" reads backwards from "before"; give both.')
   if (first !== null && before !== null) throw refused('first', '"before" is read with "last".')
   const limit = first ?? last ?? DEFAULT_ROWS
-  if (limit < 1 || limit > MOST_ROWS) throw refused(first === null ? 'last' : 'first', `A page has 1 to ${MOST_ROWS} items.`)
+  if (limit < 1 || limit > MOST_ROWS)
+    throw refused(first === null ? 'last' : 'first', `A page has 1 to ${MOST_ROWS} items.`)
   if (before !== null) return { limit, before: decodeKey(before, 'before', isKey) }
   return after === null ? { limit } : { limit, after: decodeKey(after, 'after', isKey) }
 }
@@ -118,14 +119,21 @@ function edgeType<Row>(type: ObjectRef<Types, Row>) {
         description: 'Where the item stands: pass it as `after` or `before`.',
         complexity: 0,
       }),
-      node: t.field({ type: type as never, description: 'The item.', complexity: 0, resolve: (edge) => edge.node as never }),
+      node: t.field({
+        type: type as never,
+        description: 'The item.',
+        complexity: 0,
+        resolve: (edge) => edge.node as never,
+      }),
     }),
   })
 }
 
 /** The four arguments of every connection, and what a page costs: one, and its fields once per item asked for. */
 export const pageArgs = (t: { arg: ArgBuilder<Types> }) => ({
-  first: t.arg.int({ description: `How many items from the start or after \`after\`: 1 to ${MOST_ROWS}. Default ${DEFAULT_ROWS}.` }),
+  first: t.arg.int({
+    description: `How many items from the start or after \`after\`: 1 to ${MOST_ROWS}. Default ${DEFAULT_ROWS}.`,
+  }),
   after: t.arg.string({ description: 'Only items after the one with this cursor.' }),
   last: t.arg.int({ description: `How many items before \`before\`: 1 to ${MOST_ROWS}. Goes with \`before\`.` }),
   before: t.arg.string({ description: 'Only items before the one with this cursor. Goes with `last`.' }),

@@ -1,8 +1,8 @@
-import type { Database } from '../database/index.ts'
+import type { Database, TenantClient } from '../database/index.ts'
 import type { Call } from '../domain/call.ts'
 import type { Drafts } from '../domain/organisation/index.ts'
 import { currentCursor, type CursorCodec, type EventFeed } from '../events/index.ts'
-import type { OnTenantCreated, Operator, OperatorCall, Viewer } from '../viewer/index.ts'
+import { mustBeAllowed, type OnTenantCreated, type Operator, type OperatorCall, type Viewer } from '../viewer/index.ts'
 import { apiError } from './errors/index.ts'
 
 /** The part of a logger that resolvers use; pino's has it. */
@@ -33,6 +33,10 @@ export interface ApiContextParts {
 export interface ApiContext extends ApiContextParts {
   /** @throws UNAUTHENTICATED without a tenant in the token */
   readonly call: () => Call
+  /** The tenant's rows, and no others, for reading. @throws UNAUTHENTICATED without a tenant in the token */
+  readonly prisma: () => TenantClient
+  /** `prisma`, for who may read such rows. @throws FORBIDDEN */
+  readonly rows: (permission: ReadPermission) => TenantClient
   /** @throws FORBIDDEN when the token is not an operator's */
   readonly operatorCall: () => OperatorCall
   /** The place in the tenant's log at the first call; later calls get the same. */
@@ -41,20 +45,30 @@ export interface ApiContext extends ApiContextParts {
   readonly once: <T>(key: object, make: (context: ApiContext) => T) => T
 }
 
+export type ReadPermission = 'orgmodel.read' | 'people.read'
+
 /** Gives the parts what resolvers expect of a context. Nothing is read before a resolver asks. */
-export function makeContext(parts: ApiContextParts): ApiContext {
+export async function makeContext(parts: ApiContextParts): Promise<ApiContext> {
+  const { viewer } = parts
+  const tenantClient = viewer === null ? null : await parts.database.forTenant(viewer.tenantId)
   const made = new Map<object, unknown>()
   let cursor: Promise<string> | null = null
   const call = (): Call => {
-    const { viewer, database } = parts
-    if (viewer === null) {
-      throw apiError('UNAUTHENTICATED', 'This needs a token that names a tenant; yours is an operator’s without one.')
-    }
-    return { viewer, database }
+    if (viewer === null) throw noTenant()
+    return { viewer, database: parts.database }
+  }
+  const prisma = (): TenantClient => {
+    if (tenantClient === null) throw noTenant()
+    return tenantClient
   }
   const context: ApiContext = {
     ...parts,
     call,
+    prisma,
+    rows: (permission) => {
+      mustBeAllowed(call().viewer, permission)
+      return prisma()
+    },
     operatorCall: () => {
       const { operator, database } = parts
       if (operator === null) throw apiError('FORBIDDEN', 'This is for operators of the installation.')
@@ -68,3 +82,6 @@ export function makeContext(parts: ApiContextParts): ApiContext {
   }
   return context
 }
+
+const noTenant = () =>
+  apiError('UNAUTHENTICATED', 'This needs a token that names a tenant; yours is an operator’s without one.')

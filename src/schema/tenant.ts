@@ -1,9 +1,5 @@
 import { currentCursor } from '../events/index.ts'
-import {
-  createTenant,
-  revokeMembership,
-  type Tenant as TenantRow,
-} from '../viewer/index.ts'
+import { createTenant, revokeMembership, type Tenant as TenantRow } from '../viewer/index.ts'
 import { builder } from './builder.ts'
 import type { ApiContext } from './context.ts'
 import { decodeId, encodeId, idArg } from './id.ts'
@@ -22,7 +18,10 @@ const Tenant = builder.objectRef<TenantRow>('Tenant').implement({
 const CreateTenantInput = builder.inputType('CreateTenantInput', {
   description: 'A tenant to make.',
   fields: (t) => ({
-    name: t.string({ required: true, description: 'Name for people, 1 to 200 characters, unique over the installation.' }),
+    name: t.string({
+      required: true,
+      description: 'Name for people, 1 to 200 characters, unique over the installation.',
+    }),
   }),
 })
 

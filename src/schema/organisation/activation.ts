@@ -3,22 +3,20 @@ import { builder } from '../builder.ts'
 import { expectedContentRevision, idempotencyKey } from '../input-fields.ts'
 import { changed, KEYED, MOVES, outcomes, successOf } from '../mutation.ts'
 import { ACTIVATION_ERRORS } from './errors.ts'
-import { Persona, personaLoader } from './persona.ts'
-import { OrgModelVersion } from './version.ts'
+import { versionOf } from './reread.ts'
 
 const OrgModelAudienceReceipt = builder.objectRef<AudienceReceipt>('OrgModelAudienceReceipt').implement({
   description: 'How an activation changed whom a persona selects.',
   fields: (t) => ({
-    persona: t.field({
-      type: Persona,
+    personaUuid: t.expose('personaId', { type: 'UUID', description: 'The persona’s `uuid`.' }),
+    personaName: t.exposeString('name', { description: 'What the persona is called.' }),
+    countBefore: t.exposeInt('before', {
       nullable: true,
-      description: 'The persona.',
-      resolve: ({ personaId }, _args, context) => personaLoader(context).load(personaId),
+      description: 'How many people it selected before; null when its filter was INVALID.',
     }),
-    countBefore: t.exposeInt('before', { nullable: true, description: 'How many people it selected before.' }),
     countAfter: t.exposeInt('after', {
       nullable: true,
-      description: 'How many people it selects now; null when it was archived.',
+      description: 'How many people it selects now; null when it was archived or is INVALID.',
     }),
   }),
 })
@@ -35,23 +33,21 @@ const ActivateOrgModelDraftSuccess = successOf<Activation>(
   'ActivateOrgModelDraftSuccess',
   'The draft is the active version, and what its resolutions staged is in force.',
   (t) => ({
-    version: t.field({
-      type: OrgModelVersion,
-      description: 'The version that counts from now on.',
-      resolve: ({ result }) => result.version,
-    }),
-    previousVersion: t.field({
-      type: OrgModelVersion,
-      nullable: true,
-      description: 'The version that counted before, archived now.',
-      resolve: ({ result }) => result.previousVersion,
-    }),
+    version: versionOf(t, 'The version that counts from now on.', ({ versionId }) => versionId),
+    previousVersion: versionOf(
+      t,
+      'The version that counted before, archived now.',
+      ({ previousVersionId }) => previousVersionId,
+    ),
     audiences: t.field({
       type: [OrgModelAudienceReceipt],
       description: 'How the audience of each persona changed, at the moment of activation.',
-      resolve: ({ result }) => result.audiences,
+      resolve: ({ result }) => result.audienceReceipt,
     }),
-    durationMs: t.int({ description: 'How long the activation took, in milliseconds.', resolve: ({ result }) => result.durationMs }),
+    durationMs: t.int({
+      description: 'How long the activation took, in milliseconds.',
+      resolve: ({ result }) => result.durationMs,
+    }),
   }),
 )
 

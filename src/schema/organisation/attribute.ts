@@ -13,12 +13,16 @@ export const OrgModelDataType = describedEnum('OrgModelDataType', 'What kind of 
   HIERARCHY: 'One of the attribute’s values, which form a tree.',
 })
 
-export const OrgModelAttributeSource = describedEnum('OrgModelAttributeSource', 'Where an attribute’s data comes from.', {
-  MANUAL: 'Kept by hand or by import.',
-  HRIS: 'From a personnel system.',
-  SCIM: 'From a directory, by SCIM.',
-  DERIVED: 'Computed from other attributes.',
-})
+export const OrgModelAttributeSource = describedEnum(
+  'OrgModelAttributeSource',
+  'Where an attribute’s data comes from.',
+  {
+    MANUAL: 'Kept by hand or by import.',
+    HRIS: 'From a personnel system.',
+    SCIM: 'From a directory, by SCIM.',
+    DERIVED: 'Computed from other attributes.',
+  },
+)
 
 export const OrgModelValue = builder.objectRef<ModelValue>('OrgModelValue').implement({
   description: 'A value that an attribute can have, as it is in one version of the organisation model.',
@@ -81,4 +85,3 @@ export const OrgModelAttribute = builder.objectRef<ModelAttribute>('OrgModelAttr
 })
 
 export const OrgModelAttributeConnection = connectionType(OrgModelAttribute, 'attributes of a version')
-

@@ -15,13 +15,16 @@ import { changed, KEYED, MOVES, outcomes, successOf } from '../mutation.ts'
 import { OrgModelAttributeSource, OrgModelDataType } from './attribute.ts'
 import { OrgModelChange } from './change.ts'
 import { IMPORT_ERRORS } from './errors.ts'
-import { OrgModelVersion } from './version.ts'
+import { versionOf } from './reread.ts'
 
 const CreateOrgModelDraftInput = builder.inputType('CreateOrgModelDraftInput', {
   description: 'What to begin a draft with.',
   fields: (t) => ({
     fromVersionId: t.id(
-      idArg('OrgModelVersion', 'The version whose content it begins with: the active one (default) or an archived one.'),
+      idArg(
+        'OrgModelVersion',
+        'The version whose content it begins with: the active one (default) or an archived one.',
+      ),
     ),
     name: t.string({ description: 'Name for people, at most 200 characters.' }),
     note: t.string({ description: 'What it is for, at most 4,000 characters.' }),
@@ -30,7 +33,7 @@ const CreateOrgModelDraftInput = builder.inputType('CreateOrgModelDraftInput', {
 })
 
 const CreateOrgModelDraftSuccess = successOf<Version>('CreateOrgModelDraftSuccess', 'The draft is open.', (t) => ({
-  draft: t.field({ type: OrgModelVersion, description: 'The draft.', resolve: ({ result }) => result }),
+  draft: versionOf(t, 'The draft.', ({ id }) => id),
 }))
 
 const OrgModelImportValueInput = builder.inputType('OrgModelImportValueInput', {
@@ -82,7 +85,7 @@ const ImportOrgModelSuccess = successOf<Imported>(
   'ImportOrgModelSuccess',
   'The model stands in a new draft; activate it as any other.',
   (t) => ({
-    draft: t.field({ type: OrgModelVersion, description: 'The draft.', resolve: ({ result }) => result.version }),
+    draft: versionOf(t, 'The draft.', ({ version }) => version.id),
     changes: t.field({
       type: [OrgModelChange],
       description: 'How the draft differs from the active version.',
@@ -102,7 +105,7 @@ const DiscardOrgModelDraftSuccess = successOf<Version>(
   'DiscardOrgModelDraftSuccess',
   'The draft is given up. Its resolutions no longer run and what they staged is gone.',
   (t) => ({
-    version: t.field({ type: OrgModelVersion, description: 'The former draft.', resolve: ({ result }) => result }),
+    version: versionOf(t, 'The former draft.', ({ id }) => id),
   }),
 )
 
@@ -134,8 +137,9 @@ builder.mutationFields((t) => ({
     errors: outcomes('importOrgModel', KEYED, IMPORT_ERRORS),
     resolve: (_root, { input }, context) => {
       const { attributes, name = null, note = null } = input
-      const model = attributes.map(({ isRequired, isSensitive, source, values, ...attribute }) => ({
+      const model = attributes.map(({ isRequired, isSensitive, source, values, description = null, ...attribute }) => ({
         ...attribute,
+        description,
         ...(isRequired == null ? {} : { required: isRequired }),
         ...(isSensitive == null ? {} : { sensitive: isSensitive }),
         ...(source == null ? {} : { source }),

@@ -13,7 +13,7 @@ import { builder } from '../builder.ts'
 import { expectedContentRevision } from '../input-fields.ts'
 import { changed, givenOf, outcomes, successOf } from '../mutation.ts'
 import { OrgModelAttribute, OrgModelAttributeSource, OrgModelDataType, OrgModelValue } from './attribute.ts'
-import { OrgModelVersion } from './version.ts'
+import { versionOf } from './reread.ts'
 
 const AddOrgModelAttributeInput = builder.inputType('AddOrgModelAttributeInput', {
   description: 'An attribute to add to the open draft.',
@@ -98,11 +98,11 @@ interface Edited {
   readonly version: Version
 }
 
-const draftOf = { type: OrgModelVersion, description: 'The draft as it is now, with its new `contentRevision`.' }
+const DRAFT = 'The draft as it is now, with its new `contentRevision`.'
 
 const attributeSuccess = (name: string, description: string) =>
   successOf<Edited & { readonly attribute: ModelAttribute }>(name, description, (t) => ({
-    draft: t.field({ ...draftOf, resolve: ({ result }) => result.version }),
+    draft: versionOf(t, DRAFT, ({ version }) => version.id),
     attribute: t.field({
       type: OrgModelAttribute,
       description: 'The attribute as it is now.',
@@ -112,7 +112,7 @@ const attributeSuccess = (name: string, description: string) =>
 
 const valueSuccess = (name: string, description: string) =>
   successOf<Edited & { readonly value: ModelValue }>(name, description, (t) => ({
-    draft: t.field({ ...draftOf, resolve: ({ result }) => result.version }),
+    draft: versionOf(t, DRAFT, ({ version }) => version.id),
     value: t.field({
       type: OrgModelValue,
       description: 'The value as it is now.',
@@ -122,8 +122,12 @@ const valueSuccess = (name: string, description: string) =>
 
 const removalSuccess = (name: string, description: string) =>
   successOf<Edited & { readonly removedUuid: string }>(name, description, (t) => ({
-    draft: t.field({ ...draftOf, resolve: ({ result }) => result.version }),
-    removedUuid: t.field({ type: 'UUID', description: 'What was taken out.', resolve: ({ result }) => result.removedUuid }),
+    draft: versionOf(t, DRAFT, ({ version }) => version.id),
+    removedUuid: t.field({
+      type: 'UUID',
+      description: 'What was taken out.',
+      resolve: ({ result }) => result.removedUuid,
+    }),
   }))
 
 const AddOrgModelAttributeSuccess = attributeSuccess('AddOrgModelAttributeSuccess', 'The attribute is in the draft.')
@@ -207,7 +211,9 @@ builder.mutationFields((t) => ({
     errors: outcomes('addOrgModelValue'),
     resolve: (_root, { input }, context) => {
       const { parentValueId, ...value } = input
-      return changed(context, (call) => addValue(call, { ...value, ...(parentValueId == null ? {} : { parentValueId }) }))
+      return changed(context, (call) =>
+        addValue(call, { ...value, ...(parentValueId == null ? {} : { parentValueId }) }),
+      )
     },
   }),
   updateOrgModelValue: t.field({

@@ -55,7 +55,11 @@ builder.objectType(PeopleInvalidError, {
   description: 'Some people do not fit the active version. Nobody was written.',
   interfaces: [UserErrorInterface],
   fields: (t) => ({
-    items: t.field({ type: [InputItemProblem], description: 'What is wrong with whom.', resolve: (error) => error.items }),
+    items: t.field({
+      type: [InputItemProblem],
+      description: 'What is wrong with whom.',
+      resolve: (error) => error.items,
+    }),
   }),
 })
 
@@ -64,7 +68,11 @@ builder.objectType(ResolutionsInvalidError, {
   description: 'Some resolutions cannot be accepted. None was.',
   interfaces: [UserErrorInterface],
   fields: (t) => ({
-    items: t.field({ type: [InputItemProblem], description: 'What is wrong with which.', resolve: (error) => error.items }),
+    items: t.field({
+      type: [InputItemProblem],
+      description: 'What is wrong with which.',
+      resolve: (error) => error.items,
+    }),
   }),
 })
 

@@ -1,16 +1,16 @@
 import type {
   ActionOffer,
   Activatability,
-  EvaluationWithIssues,
   EvaluatorRun,
-  Issue,
   IssueReference,
+  NetChange,
 } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
-import { connectionOfArray, connectionType, pageArgs, pageCost } from '../connection.ts'
+import { connectionType, pageArgs, pageCost } from '../connection.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
 import { OrgModelChange } from './change.ts'
-import { OrgModelResolution, resolutionLoader } from './resolution.ts'
+import { keyOf } from '../node-key.ts'
+import { rowsConnection, selectedRows } from '../rows.ts'
 
 export const OrgModelIssueSeverity = describedEnum('OrgModelIssueSeverity', 'How much an issue matters.', {
   BLOCKING: 'It keeps the draft from being activated until it is resolved.',
@@ -80,23 +80,39 @@ const OrgModelIssueReference = builder.objectRef<IssueReference>('OrgModelIssueR
   }),
 })
 
-export const OrgModelIssue = builder.objectRef<Issue>('OrgModelIssue').implement({
+export const OrgModelIssue = builder.prismaObject('OrgModelIssue', {
   description: 'An effect that activating the draft would have on one thing.',
+  select: { issueKey: true },
   fields: (t) => ({
-    key: t.exposeString('key', { description: 'Identity in the draft: `code:affectedEntityId`.' }),
-    code: t.exposeString('code', { description: 'What kind of issue. Pass it back as `issueCode`.' }),
-    severity: t.expose('severity', { type: OrgModelIssueSeverity, description: 'How much it matters.' }),
-    state: t.expose('state', { type: OrgModelIssueState, description: 'What is known of its repair.' }),
-    affectedEntityKind: t.expose('entityKind', {
+    key: t.exposeString('issueKey', { description: 'Identity in the draft: `code:affectedEntityId`.' }),
+    code: t.exposeString('issueCode', { description: 'What kind of issue. Pass it back as `issueCode`.' }),
+    severity: t.field({
+      type: OrgModelIssueSeverity,
+      description: 'How much it matters.',
+      select: { severity: true },
+      resolve: ({ severity }) => severity as typeof OrgModelIssueSeverity.$inferType,
+    }),
+    state: t.field({
+      type: OrgModelIssueState,
+      description: 'What is known of its repair.',
+      select: { state: true },
+      resolve: ({ state }) => state as typeof OrgModelIssueState.$inferType,
+    }),
+    affectedEntityKind: t.field({
       type: OrgModelIssueEntityKind,
       nullable: true,
       description: 'What kind of thing it is about; null when about the draft as a whole.',
+      select: { affectedEntityKind: true },
+      resolve: ({ affectedEntityKind }) => affectedEntityKind as typeof OrgModelIssueEntityKind.$inferType | null,
     }),
-    affectedEntityId: t.exposeString('entityId', {
+    affectedEntityId: t.exposeString('affectedEntityId', {
       nullable: true,
       description: 'Which thing: its UUID, or a name. Null when about the draft as a whole. Pass it back as it is.',
     }),
-    affectedEntityLabel: t.exposeString('entityLabel', { nullable: true, description: 'Name of the thing, for people.' }),
+    affectedEntityLabel: t.exposeString('affectedLabel', {
+      nullable: true,
+      description: 'Name of the thing, for people.',
+    }),
     message: t.exposeString('message', { description: 'What would happen.' }),
     affectedCount: t.exposeInt('affectedCount', {
       nullable: true,
@@ -105,23 +121,44 @@ export const OrgModelIssue = builder.objectRef<Issue>('OrgModelIssue').implement
     fingerprint: t.exposeString('fingerprint', {
       description: 'Changes when the problem does, and not when only a name does.',
     }),
-    changes: t.expose('changes', { type: [OrgModelChange], description: 'The changes of the draft that cause it.' }),
-    references: t.expose('references', { type: [OrgModelIssueReference], description: 'The places that would break.' }),
-    availableActions: t.expose('availableActions', {
+    // The three lists are read with the issue and kept as the domain wrote them.
+    changes: t.field({
+      type: [OrgModelChange],
+      description: 'The changes of the draft that cause it.',
+      select: { changes: true },
+      resolve: ({ changes }) => changes as unknown as readonly NetChange[],
+    }),
+    references: t.field({
+      type: [OrgModelIssueReference],
+      description: 'The places that would break.',
+      select: { refs: true },
+      resolve: ({ refs }) => refs as unknown as readonly IssueReference[],
+    }),
+    availableActions: t.field({
       type: [OrgModelActionOffer],
       description: 'What can be done about it. Empty: only an edit of the draft helps.',
+      select: { availableActions: true },
+      resolve: ({ availableActions }) => availableActions as unknown as readonly ActionOffer[],
     }),
-    staleReason: t.expose('staleReason', {
+    staleReason: t.field({
       type: OrgModelStaleReason,
       nullable: true,
       description: 'Why its resolution no longer counts, when it is STALE.',
+      select: { staleReason: true },
+      resolve: ({ staleReason }) => staleReason as typeof OrgModelStaleReason.$inferType | null,
     }),
-    resolution: t.field({
-      type: OrgModelResolution,
+    resolution: t.prismaField({
+      type: 'OrgModelDraftResolution',
       nullable: true,
       description: 'The completed resolution that resolves it, or that no longer fits it.',
-      resolve: ({ resolutionId }, _args, context) =>
-        resolutionId === null ? null : resolutionLoader(context).load(resolutionId),
+      select: { resolutionId: true },
+      resolve: (query, { resolutionId }, _args, context) =>
+        resolutionId === null
+          ? null
+          : context.prisma().orgModelDraftResolution.findUnique({
+              ...query,
+              where: keyOf(resolutionId, context, 'orgmodel.read'),
+            }),
     }),
   }),
 })
@@ -154,60 +191,52 @@ const OrgModelIssueFilter = builder.inputType('OrgModelIssueFilter', {
   }),
 })
 
-export const OrgModelEvaluation = builder.objectRef<EvaluationWithIssues>('OrgModelEvaluation').implement({
+export const OrgModelEvaluation = builder.prismaObject('OrgModelEvaluation', {
   description: 'What activating the draft would do, computed on one state of the draft and of what depends on it.',
+  select: { id: true },
   fields: (t) => ({
-    uuid: t.field({
-      type: 'UUID',
-      description: 'Names it in records.',
-      resolve: ({ evaluation }) => evaluation.id,
-    }),
-    evaluatedAt: t.field({
-      type: 'DateTime',
-      description: 'When it was computed.',
-      resolve: ({ evaluation }) => evaluation.evaluatedAt,
-    }),
+    uuid: t.expose('id', { type: 'UUID', description: 'Names it in records.' }),
+    evaluatedAt: t.expose('evaluatedAt', { type: 'DateTime', description: 'When it was computed.' }),
     contentRevision: t.int({
       description: 'The draft’s `contentRevision` it was computed on.',
-      resolve: ({ evaluation }) => evaluation.contentRevision,
+      select: { contentRevision: true },
+      resolve: ({ contentRevision }) => Number(contentRevision),
     }),
-    blockingCount: t.int({
-      description: 'Blocking issues that are not resolved.',
-      resolve: ({ evaluation }) => evaluation.blockingCount,
-    }),
-    warningCount: t.int({
-      description: 'Warnings that are not resolved.',
-      resolve: ({ evaluation }) => evaluation.warningCount,
-    }),
-    infoCount: t.int({
-      description: 'Other issues that are not resolved.',
-      resolve: ({ evaluation }) => evaluation.infoCount,
-    }),
-    resolvedCount: t.int({
-      description: 'Issues that are resolved.',
-      resolve: ({ evaluation }) => evaluation.resolvedCount,
-    }),
+    blockingCount: t.exposeInt('blockingCount', { description: 'Blocking issues that are not resolved.' }),
+    warningCount: t.exposeInt('warningCount', { description: 'Warnings that are not resolved.' }),
+    infoCount: t.exposeInt('infoCount', { description: 'Other issues that are not resolved.' }),
+    resolvedCount: t.exposeInt('resolvedCount', { description: 'Issues that are resolved.' }),
     evaluators: t.field({
       type: [OrgModelEvaluatorRun],
       description: 'How each evaluator did.',
-      resolve: ({ evaluation }) => evaluation.evaluators,
+      select: { evaluators: true },
+      resolve: ({ evaluators }) => evaluators as unknown as readonly EvaluatorRun[],
     }),
     issues: t.field({
       type: OrgModelIssueConnection,
       description: 'What was found, by key.',
       args: { filter: t.arg({ type: OrgModelIssueFilter, description: 'Which of them.' }), ...pageArgs(t) },
       complexity: pageCost,
-      resolve: ({ issues }, { filter, ...args }) =>
-        connectionOfArray(
+      resolve: ({ id }, { filter, ...args }, context, info) => {
+        const { orgModelIssue } = context.rows('orgmodel.read')
+        const where = {
+          evaluationId: id,
+          ...(filter?.severities == null ? {} : { severity: { in: filter.severities } }),
+          ...(filter?.states == null ? {} : { state: { in: filter.states } }),
+          ...(filter?.codes == null ? {} : { issueCode: { in: filter.codes } }),
+        }
+        return rowsConnection(
           args,
-          issues.filter(
-            ({ severity, state, code }) =>
-              (filter?.severities?.includes(severity) ?? true) &&
-              (filter?.states?.includes(state) ?? true) &&
-              (filter?.codes?.includes(code) ?? true),
-          ),
-          ({ key }) => key,
-        ),
+          { issueKey: ['string', 'asc'] },
+          (page) =>
+            orgModelIssue.findMany({
+              ...selectedRows(context, info, { issueKey: true }),
+              ...page,
+              where: { AND: [where, page.where] },
+            }),
+          () => orgModelIssue.count({ where }),
+        )
+      },
     }),
   }),
 })

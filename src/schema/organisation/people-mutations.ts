@@ -16,9 +16,8 @@ import { decodeId, encodeId, idArg } from '../id.ts'
 import { idempotencyKey } from '../input-fields.ts'
 import { changed, givenOf, KEYED, outcomes, successOf } from '../mutation.ts'
 import { FILTER_ERRORS, filterProblemsIn, PEOPLE_ERRORS } from './errors.ts'
-import { Person } from './people.ts'
-import { Persona } from './persona.ts'
 import { PersonaFilterInput, toTree } from './persona-filter.ts'
+import { personaOf, personOf } from './reread.ts'
 
 const PersonInput = builder.inputType('PersonInput', {
   description: 'A person as another system knows them.',
@@ -50,7 +49,10 @@ const ImportPeopleSuccess = successOf<{ created: number; updated: number }>(
   'All of them are in.',
   (t) => ({
     createdCount: t.int({ description: 'How many were new.', resolve: ({ result }) => result.created }),
-    updatedCount: t.int({ description: 'How many were known and are changed.', resolve: ({ result }) => result.updated }),
+    updatedCount: t.int({
+      description: 'How many were known and are changed.',
+      resolve: ({ result }) => result.updated,
+    }),
   }),
 )
 
@@ -62,7 +64,7 @@ const UpsertPersonInput = builder.inputType('UpsertPersonInput', {
 })
 
 const UpsertPersonSuccess = successOf<PersonRow>('UpsertPersonSuccess', 'The person is written.', (t) => ({
-  person: t.field({ type: Person, description: 'The person as it is now.', resolve: ({ result }) => result }),
+  person: personOf(t, 'The person as it is now.'),
 }))
 
 const ErasePersonInput = builder.inputType('ErasePersonInput', {
@@ -123,7 +125,7 @@ const ArchivePersonaInput = builder.inputType('ArchivePersonaInput', {
 
 const personaSuccess = (name: string, description: string) =>
   successOf<PersonaRow>(name, description, (t) => ({
-    persona: t.field({ type: Persona, description: 'The persona as it is now.', resolve: ({ result }) => result }),
+    persona: personaOf(t, 'The persona as it is now.'),
   }))
 
 const CreatePersonaSuccess = personaSuccess('CreatePersonaSuccess', 'The persona is made.')
@@ -137,8 +139,7 @@ builder.mutationFields((t) => ({
     description: 'Writes many people, new and known, by their outside keys. All or nothing.',
     args: { input: t.arg({ type: ImportPeopleInput, required: true, description: 'The people.' }) },
     errors: outcomes('importPeople', PEOPLE_ERRORS),
-    resolve: (_root, { input }, context) =>
-      changed(context, (call) => importPeople(call, { people: input.people })),
+    resolve: (_root, { input }, context) => changed(context, (call) => importPeople(call, { people: input.people })),
   }),
   upsertPerson: t.field({
     type: UpsertPersonSuccess,

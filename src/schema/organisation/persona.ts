@@ -1,8 +1,8 @@
-import { personasByIds, type Persona as PersonaRow } from '../../domain/organisation/index.ts'
+import type { ConditionTree } from '../../domain/conditions/index.ts'
 import { builder } from '../builder.ts'
 import { connectionType } from '../connection.ts'
+import { keyOf } from '../node-key.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
-import { loaderOf } from '../loaders.ts'
 import { fromTree } from './persona-filter.ts'
 
 export const PersonaKind = describedEnum('PersonaKind', 'What decides who belongs to a persona.', {
@@ -25,30 +25,41 @@ builder.scalarType('PersonaFilter', {
   },
 })
 
-export const personaLoader = loaderOf<string, PersonaRow>(personasByIds)
-
-export const Persona = builder.objectRef<PersonaRow>('Persona')
-
-builder.node(Persona, {
+export const Persona = builder.prismaNode('Persona', {
   description: 'A saved filter over people, which other things name instead of repeating it.',
   id: { resolve: (persona) => persona.id },
-  isTypeOf: (value) => typeof value === 'object' && value !== null && 'filter' in value && 'validity' in value,
-  loadMany: (ids, context) => ids.map((id) => personaLoader(context).load(id)),
+  select: { id: true },
+  findUnique: (id, context) => keyOf(id, context, 'orgmodel.read'),
   fields: (t) => ({
     uuid: t.expose('id', { type: 'UUID', description: 'The id that webhooks and files speak.' }),
     name: t.exposeString('name', { description: 'Name for people.' }),
     description: t.exposeString('description', { nullable: true, description: 'What it is for.' }),
-    kind: t.expose('kind', { type: PersonaKind, description: 'What decides who belongs to it.' }),
+    kind: t.field({
+      type: PersonaKind,
+      description: 'What decides who belongs to it.',
+      select: { kind: true },
+      resolve: ({ kind }) => kind as typeof PersonaKind.$inferType,
+    }),
     filter: t.field({
       type: 'PersonaFilter',
       description: 'Which people it selects.',
-      resolve: ({ filter }) => fromTree(filter),
+      select: { filter: true },
+      // Written by the domain only, which has read it before.
+      resolve: ({ filter }) => fromTree(filter as unknown as ConditionTree),
     }),
     revision: t.exposeInt('revision', {
       description: 'Rises by one with every write; its events’ sequence. Pass it as `expectedRevision`.',
     }),
-    validity: t.expose('validity', { type: PersonaValidity, description: 'Whether the filter can be evaluated now.' }),
-    invalidReason: t.exposeString('invalidReason', { nullable: true, description: 'What is wrong with an INVALID one.' }),
+    validity: t.field({
+      type: PersonaValidity,
+      description: 'Whether the filter can be evaluated now.',
+      select: { validity: true },
+      resolve: ({ validity }) => validity as typeof PersonaValidity.$inferType,
+    }),
+    invalidReason: t.exposeString('invalidReason', {
+      nullable: true,
+      description: 'What is wrong with an INVALID one.',
+    }),
     archivedAt: t.expose('archivedAt', {
       type: 'DateTime',
       nullable: true,

@@ -1,20 +1,25 @@
-import type { EvaluationWithIssues, Resolution } from '../../domain/organisation/index.ts'
+import type { EvaluationWithIssues, Resolution, SubmittedResolution } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
 import { decodeId, idArg } from '../id.ts'
 import { expectedVersion, idempotencyKey } from '../input-fields.ts'
+import { keyOf } from '../node-key.ts'
 import { changed, KEYED, MOVES, outcomes, successOf } from '../mutation.ts'
 import { RESOLUTION_ERRORS } from './errors.ts'
-import { OrgModelActivationCheck, OrgModelEvaluation } from './evaluation.ts'
-import { OrgModelResolution } from './resolution.ts'
+import { OrgModelActivationCheck } from './evaluation.ts'
+import { resolutionOf } from './reread.ts'
 
 const EvaluateOrgModelDraftSuccess = successOf<EvaluationWithIssues>(
   'EvaluateOrgModelDraftSuccess',
   'The open draft is evaluated as it is now.',
   (t) => ({
-    evaluation: t.field({
-      type: OrgModelEvaluation,
+    evaluation: t.prismaField({
+      type: 'OrgModelEvaluation',
       description: 'What activating it would do.',
-      resolve: ({ result }) => result,
+      resolve: (query, { result }, _args, context) =>
+        context.prisma().orgModelEvaluation.findUniqueOrThrow({
+          ...query,
+          where: keyOf(result.evaluation.id, context, 'orgmodel.read'),
+        }),
     }),
     activationCheck: t.field({
       type: OrgModelActivationCheck,
@@ -28,7 +33,9 @@ const OrgModelResolutionInput = builder.inputType('OrgModelResolutionInput', {
   description: 'The action chosen for one issue.',
   fields: (t) => ({
     issueCode: t.string({ required: true, description: 'The issue’s `code`.' }),
-    affectedEntityId: t.string({ description: 'The issue’s `affectedEntityId`, as it came; left out when that is null.' }),
+    affectedEntityId: t.string({
+      description: 'The issue’s `affectedEntityId`, as it came; left out when that is null.',
+    }),
     chosenActionType: t.string({ required: true, description: 'The `actionType` of one of its `availableActions`.' }),
     actionPayload: t.field({ type: 'JSON', description: 'What the action’s `payloadSchema` asks for.' }),
   }),
@@ -52,14 +59,21 @@ const SubmitOrgModelResolutionsInput = builder.inputType('SubmitOrgModelResoluti
   }),
 })
 
-const SubmitOrgModelResolutionsSuccess = successOf<readonly Resolution[]>(
+const SubmitOrgModelResolutionsSuccess = successOf<readonly SubmittedResolution[]>(
   'SubmitOrgModelResolutionsSuccess',
   'The actions are accepted and will be carried out in the background. Follow them with `orgModelEvents`.',
   (t) => ({
-    resolutions: t.field({
-      type: [OrgModelResolution],
+    resolutions: t.prismaField({
+      type: ['OrgModelDraftResolution'],
       description: 'One per input, in the order of the input.',
-      resolve: ({ result }) => result,
+      resolve: async (query, { result }, _args, context) => {
+        const ids = result.map(({ resolutionId }) => resolutionId)
+        const rows = await context.rows('orgmodel.read').orgModelDraftResolution.findMany({
+          ...query,
+          where: { id: { in: ids } },
+        })
+        return rows.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
+      },
     }),
   }),
 )
@@ -75,15 +89,14 @@ const resolutionInput = (name: string, description: string) =>
 
 const resolutionSuccess = (name: string, description: string) =>
   successOf<Resolution>(name, description, (t) => ({
-    resolution: t.field({
-      type: OrgModelResolution,
-      description: 'The resolution as it is now.',
-      resolve: ({ result }) => result,
-    }),
+    resolution: resolutionOf(t, 'The resolution as it is now.'),
   }))
 
 const CancelOrgModelResolutionInput = resolutionInput('CancelOrgModelResolutionInput', 'The resolution to stop.')
-const CancelOrgModelResolutionSuccess = resolutionSuccess('CancelOrgModelResolutionSuccess', 'It will not be carried out.')
+const CancelOrgModelResolutionSuccess = resolutionSuccess(
+  'CancelOrgModelResolutionSuccess',
+  'It will not be carried out.',
+)
 const RetryOrgModelResolutionInput = resolutionInput('RetryOrgModelResolutionInput', 'The resolution to try again.')
 const RetryOrgModelResolutionSuccess = resolutionSuccess('RetryOrgModelResolutionSuccess', 'It will be tried again.')
 
@@ -116,7 +129,7 @@ builder.mutationFields((t) => ({
       const { expectedDraftVersionId, expectedContentRevision, idempotencyKey, resolutions } = input
       const expected = ['input', 'expectedDraftVersionId']
       return changed(context, async (call) => {
-        const { resolutions: accepted } = await context.drafts.submitResolutions(call, {
+        return context.drafts.submitResolutions(call, {
           ...(typeof expectedDraftVersionId === 'string'
             ? { expectedDraftVersionId: decodeId('OrgModelVersion', expectedDraftVersionId, expected) }
             : {}),
@@ -128,7 +141,6 @@ builder.mutationFields((t) => ({
             actionPayload,
           })),
         })
-        return accepted
       })
     },
   }),

@@ -1,43 +1,51 @@
-import { latestEvaluation, resolutionById, resolutionsOfDraft } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
-import { connectionOf, pageArgs, pageCost } from '../connection.ts'
+import { pageArgs, pageCost } from '../connection.ts'
 import { decodeId, idArg } from '../id.ts'
-import { keyIs } from '../keyset-cursor.ts'
+import { keyOf } from '../node-key.ts'
+import { rowsConnection, selectedRows } from '../rows.ts'
 import { OrgModelActivationCheck, OrgModelEvaluation } from './evaluation.ts'
-import { OrgModelResolution, OrgModelResolutionConnection, OrgModelResolutionStatus } from './resolution.ts'
+import { OrgModelResolutionConnection, OrgModelResolutionStatus } from './resolution.ts'
 import { OrgModelVersion } from './version.ts'
 
 const OrgModelResolutionFilter = builder.inputType('OrgModelResolutionFilter', {
   description: 'Which resolutions to list. What is left out does not narrow.',
   fields: (t) => ({
     statuses: t.field({ type: [OrgModelResolutionStatus], description: 'Only resolutions in one of these statuses.' }),
+    issueCodes: t.stringList({ description: 'Only resolutions of issues with these codes.' }),
   }),
 })
 
 builder.queryField('orgModelResolution', (t) =>
-  t.field({
-    type: OrgModelResolution,
+  t.prismaField({
+    type: 'OrgModelDraftResolution',
     nullable: true,
     description: 'One resolution; null when it does not exist.',
     args: { id: t.arg.id({ ...idArg('OrgModelResolution', 'Id of the resolution.'), required: true }) },
-    resolve: (_root, { id }, context) =>
-      resolutionById(context.call(), decodeId('OrgModelResolution', id, ['id'])),
+    resolve: (query, _root, { id }, context) =>
+      context.prisma().orgModelDraftResolution.findUnique({
+        ...query,
+        where: keyOf(decodeId('OrgModelResolution', id, ['id']), context, 'orgmodel.read'),
+      }),
   }),
 )
 
-builder.objectFields(OrgModelVersion, (t) => ({
+builder.prismaObjectFields(OrgModelVersion, (t) => ({
   evaluation: t.field({
     type: OrgModelEvaluation,
     nullable: true,
     description:
       'What activating it would do, as last computed; null when it was never evaluated. `evaluateOrgModelDraft` ' +
       'computes it anew.',
-    resolve: (version, _args, context) => latestEvaluation(context.call(), version.id),
+    select: (_args, _context, nestedSelection) => ({
+      evaluations: nestedSelection({ orderBy: { evaluatedAt: 'desc' }, take: 1 }),
+    }),
+    resolve: ({ evaluations }) => evaluations[0] ?? null,
   }),
   activationCheck: t.field({
     type: OrgModelActivationCheck,
     nullable: true,
     description: 'Whether it can be activated, by the last evaluation; null when it is no draft.',
+    select: { status: true },
     resolve: ({ status }, _args, context) =>
       status === 'DRAFT' ? context.drafts.canActivate(context.call(), { bringUpToDate: false }) : null,
   }),
@@ -49,16 +57,25 @@ builder.objectFields(OrgModelVersion, (t) => ({
       ...pageArgs(t),
     },
     complexity: pageCost,
-    resolve: (version, { filter, ...args }, context) =>
-      connectionOf(args, {
-        isKey: keyIs({ id: 'uuid' }),
-        keyOf: ({ id }) => ({ id }),
-        read: (page) =>
-          resolutionsOfDraft(context.call(), {
-            draftVersionId: version.id,
-            ...(filter?.statuses == null ? {} : { statuses: filter.statuses }),
-            page,
+    select: { id: true },
+    resolve: ({ id }, { filter, ...args }, context, info) => {
+      const { orgModelDraftResolution } = context.rows('orgmodel.read')
+      const where = {
+        draftVersionId: id,
+        ...(filter?.statuses == null ? {} : { status: { in: filter.statuses } }),
+        ...(filter?.issueCodes == null ? {} : { issueCode: { in: filter.issueCodes } }),
+      }
+      return rowsConnection(
+        args,
+        { id: ['uuid', 'asc'] },
+        (page) =>
+          orgModelDraftResolution.findMany({
+            ...selectedRows(context, info, { id: true }),
+            ...page,
+            where: { AND: [where, page.where] },
           }),
-      }),
+        () => orgModelDraftResolution.count({ where }),
+      )
+    },
   }),
 }))

@@ -1,32 +1,23 @@
-import {
-  isRetrying,
-  resolutionLifecycle,
-  resolutionsByIds,
-  type Resolution,
-} from '../../domain/organisation/index.ts'
+import { resolutionLifecycle, type ResolutionStatus } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
 import { connectionType } from '../connection.ts'
 import { lifecycleEnum } from '../lifecycle-enum.ts'
-import { loaderOf } from '../loaders.ts'
+import { keyOf } from '../node-key.ts'
 
 export const OrgModelResolutionStatus = lifecycleEnum(
   'OrgModelResolutionStatus',
   'How far the resolution of an issue is.',
-  isRetrying,
   resolutionLifecycle,
 )
 
-export const resolutionLoader = loaderOf<string, Resolution>(resolutionsByIds)
-
-export const OrgModelResolution = builder.objectRef<Resolution>('OrgModelResolution')
-
-builder.node(OrgModelResolution, {
+export const OrgModelResolution = builder.prismaNode('OrgModelDraftResolution', {
+  name: 'OrgModelResolution',
   description:
     'The action that somebody chose for an issue of a draft, carried out in the background. One per issue: another ' +
     'choice takes its place under the same id.',
   id: { resolve: (resolution) => resolution.id },
-  isTypeOf: (value) => typeof value === 'object' && value !== null && 'submissionNo' in value,
-  loadMany: (ids, context) => ids.map((id) => resolutionLoader(context).load(id)),
+  select: { id: true },
+  findUnique: (id, context) => keyOf(id, context, 'orgmodel.read'),
   fields: (t) => ({
     uuid: t.expose('id', { type: 'UUID', description: 'The id that webhooks and files speak.' }),
     issueKey: t.exposeString('issueKey', { description: 'Identity of the issue in the draft.' }),
@@ -39,14 +30,19 @@ builder.node(OrgModelResolution, {
       nullable: true,
       description: 'Name of that thing when the action was chosen.',
     }),
-    chosenActionType: t.exposeString('actionType', { description: 'The action that was chosen.' }),
-    status: t.expose('status', { type: OrgModelResolutionStatus, description: 'How far it is.' }),
+    chosenActionType: t.exposeString('chosenActionType', { description: 'The action that was chosen.' }),
+    status: t.field({
+      type: OrgModelResolutionStatus,
+      description: 'How far it is.',
+      select: { status: true },
+      resolve: ({ status }) => status as ResolutionStatus,
+    }),
     version: t.exposeInt('version', {
       description: 'Rises by one with every change of status; its events’ sequence. Pass it as `expectedVersion`.',
     }),
     submissionNo: t.exposeInt('submissionNo', { description: 'Rises by one with every choice, from 1.' }),
-    jobUuid: t.expose('jobId', { type: 'UUID', description: 'The job that carries it out.' }),
-    attempt: t.exposeInt('attempt', { description: 'How many attempts have begun for this choice.' }),
+    jobUuid: t.expose('jobId', { type: 'UUID', nullable: true, description: 'The job that carries it out.' }),
+    attempt: t.exposeInt('attemptNo', { description: 'How many attempts have begun for this choice.' }),
     maxAttempts: t.exposeInt('maxAttempts', { description: 'How many attempts there will be at most.' }),
     nextAttemptAt: t.expose('nextAttemptAt', {
       type: 'DateTime',
@@ -55,7 +51,8 @@ builder.node(OrgModelResolution, {
     }),
     isRetrying: t.boolean({
       description: 'An attempt failed and another one will follow.',
-      resolve: isRetrying,
+      select: { status: true, attemptNo: true },
+      resolve: ({ status, attemptNo }) => status === 'PENDING' && attemptNo > 0,
     }),
     lastAttemptError: t.exposeString('lastAttemptError', {
       nullable: true,
@@ -73,4 +70,4 @@ builder.node(OrgModelResolution, {
   }),
 })
 
-export const OrgModelResolutionConnection = connectionType(OrgModelResolution, 'resolutions of a draft', false)
+export const OrgModelResolutionConnection = connectionType(OrgModelResolution, 'resolutions of a draft')

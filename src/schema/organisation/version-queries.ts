@@ -1,20 +1,11 @@
-import {
-  activeVersion,
-  countVersions,
-  diffVersions,
-  listVersions,
-  openDraft,
-  versionById,
-  versionByNumber,
-  versionKey,
-} from '../../domain/organisation/index.ts'
+import { diffVersions } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
-import { connectionOf, pageArgs, pageCost } from '../connection.ts'
+import { pageArgs, pageCost } from '../connection.ts'
 import { apiError } from '../errors/index.ts'
 import { decodeId, idArg } from '../id.ts'
-import { keyIs } from '../keyset-cursor.ts'
 import { OrgModelChange } from './change.ts'
-import { OrgModelVersion, OrgModelVersionConnection, OrgModelVersionStatus } from './version.ts'
+import { rowsConnection, selectedRows } from '../rows.ts'
+import { OrgModelVersionConnection, OrgModelVersionStatus } from './version.ts'
 
 const OrgModelVersionFilter = builder.inputType('OrgModelVersionFilter', {
   description: 'Which versions to list. What is left out does not narrow.',
@@ -24,31 +15,36 @@ const OrgModelVersionFilter = builder.inputType('OrgModelVersionFilter', {
 })
 
 builder.queryFields((t) => ({
-  orgModelActive: t.field({
-    type: OrgModelVersion,
+  orgModelActive: t.prismaField({
+    type: 'OrgModelVersion',
     nullable: true,
     description: 'The version that counts now.',
-    resolve: (_root, _args, context) => activeVersion(context.call()),
+    resolve: (query, _root, _args, context) =>
+      context.rows('orgmodel.read').orgModelVersion.findFirst({ ...query, where: { status: 'ACTIVE' } }),
   }),
-  orgModelDraft: t.field({
-    type: OrgModelVersion,
+  orgModelDraft: t.prismaField({
+    type: 'OrgModelVersion',
     nullable: true,
     description: 'The open draft; null when there is none.',
-    resolve: (_root, _args, context) => openDraft(context.call()),
+    resolve: (query, _root, _args, context) =>
+      context.rows('orgmodel.read').orgModelVersion.findFirst({ ...query, where: { status: 'DRAFT' } }),
   }),
-  orgModelVersion: t.field({
-    type: OrgModelVersion,
+  orgModelVersion: t.prismaField({
+    type: 'OrgModelVersion',
     nullable: true,
     description: 'One version, by its id or its number (give one of the two); null when it does not exist.',
     args: {
       id: t.arg.id(idArg('OrgModelVersion', 'Id of the version.')),
       number: t.arg.int({ description: 'Number of the version, from 1.' }),
     },
-    resolve: (_root, { id, number }, context) => {
+    resolve: (query, _root, { id, number }, context) => {
+      const { orgModelVersion } = context.rows('orgmodel.read')
       if (typeof id === 'string' && typeof number !== 'number') {
-        return versionById(context.call(), decodeId('OrgModelVersion', id, ['id']))
+        return orgModelVersion.findFirst({ ...query, where: { id: decodeId('OrgModelVersion', id, ['id']) } })
       }
-      if (typeof number === 'number' && typeof id !== 'string') return versionByNumber(context.call(), number)
+      if (typeof number === 'number' && typeof id !== 'string') {
+        return orgModelVersion.findFirst({ ...query, where: { number } })
+      }
       throw apiError('BAD_USER_INPUT', 'Give "id" or "number", one of the two.', { inputPath: ['id'] })
     },
   }),
@@ -57,14 +53,20 @@ builder.queryFields((t) => ({
     description: 'All versions, the newest first.',
     args: { filter: t.arg({ type: OrgModelVersionFilter, description: 'Which of them.' }), ...pageArgs(t) },
     complexity: pageCost,
-    resolve: (_root, { filter, ...args }, context) => {
-      const chosen = filter?.statuses == null ? {} : { statuses: filter.statuses }
-      return connectionOf(args, {
-        isKey: keyIs({ number: 'number' }),
-        keyOf: versionKey,
-        read: (page) => listVersions(context.call(), { ...chosen, ...page }),
-        count: () => countVersions(context.call(), chosen),
-      })
+    resolve: (_root, { filter, ...args }, context, info) => {
+      const { orgModelVersion } = context.rows('orgmodel.read')
+      const where = filter?.statuses == null ? {} : { status: { in: filter.statuses } }
+      return rowsConnection(
+        args,
+        { number: ['number', 'desc'] },
+        (page) =>
+          orgModelVersion.findMany({
+            ...selectedRows(context, info, { id: true, status: true, number: true }),
+            ...page,
+            where: { AND: [where, page.where] },
+          }),
+        () => orgModelVersion.count({ where }),
+      )
     },
   }),
   orgModelDiff: t.field({

@@ -1,14 +1,9 @@
-import {
-  modelsOf,
-  versionLifecycle,
-  versionsByIds,
-  type ModelSnapshot,
-  type OrgModelVersion as Version,
-} from '../../domain/organisation/index.ts'
+import { modelsOf, versionLifecycle, type ModelSnapshot, type VersionStatus } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
 import { connectionOfArray, connectionType, pageArgs, pageCost } from '../connection.ts'
 import { describedEnum, lifecycleEnum } from '../lifecycle-enum.ts'
 import { loaderOf } from '../loaders.ts'
+import { keyOf } from '../node-key.ts'
 import { OrgModelAttributeConnection } from './attribute.ts'
 
 export const OrgModelVersionStatus = lifecycleEnum(
@@ -23,27 +18,36 @@ const OrgModelVersionSource = describedEnum('OrgModelVersionSource', 'What a ver
   IMPORT: 'From a whole model that was handed in.',
 })
 
-export const versionLoader = loaderOf<string, Version>(versionsByIds)
-export const modelLoader = loaderOf<string, ModelSnapshot>(modelsOf)
+const modelLoader = loaderOf<string, ModelSnapshot>(modelsOf)
 
-export const OrgModelVersion = builder.objectRef<Version>('OrgModelVersion')
-
-builder.node(OrgModelVersion, {
+export const OrgModelVersion = builder.prismaNode('OrgModelVersion', {
   description:
     'A version of the tenant’s organisation model: the attributes of its people and their values. One version is ' +
     'ACTIVE; at most one is a DRAFT; the others are history and never change.',
   id: { resolve: (version) => version.id },
-  isTypeOf: (value) => typeof value === 'object' && value !== null && 'contentRevision' in value && 'number' in value,
-  loadMany: (ids, context) => ids.map((id) => versionLoader(context).load(id)),
+  select: { id: true, status: true },
+  findUnique: (id, context) => keyOf(id, context, 'orgmodel.read'),
   fields: (t) => ({
     uuid: t.expose('id', { type: 'UUID', description: 'The id that webhooks and files speak.' }),
     number: t.exposeInt('number', { description: 'Counts the tenant’s versions from 1.' }),
-    status: t.expose('status', { type: OrgModelVersionStatus, description: 'Where it is in its life.' }),
+    status: t.field({
+      type: OrgModelVersionStatus,
+      description: 'Where it is in its life.',
+      select: { status: true },
+      resolve: ({ status }) => status as VersionStatus,
+    }),
     version: t.exposeInt('version', { description: 'Rises by one with every event about it; its events’ sequence.' }),
-    contentRevision: t.exposeInt('contentRevision', {
+    contentRevision: t.int({
+      select: { contentRevision: true },
+      resolve: ({ contentRevision }) => Number(contentRevision),
       description: 'Rises by one with every edit. Pass it as `expectedContentRevision`.',
     }),
-    source: t.expose('source', { type: OrgModelVersionSource, description: 'What it was made from.' }),
+    source: t.field({
+      type: OrgModelVersionSource,
+      description: 'What it was made from.',
+      select: { source: true },
+      resolve: ({ source }) => source as typeof OrgModelVersionSource.$inferType,
+    }),
     name: t.exposeString('name', { nullable: true, description: 'Name that its author gave it.' }),
     note: t.exposeString('note', { nullable: true, description: 'What its author says about it.' }),
     createdBy: t.exposeString('createdBy', { description: 'Subject of whoever made it.' }),
@@ -61,12 +65,17 @@ builder.node(OrgModelVersion, {
     }),
     discardedAt: t.expose('discardedAt', { type: 'DateTime', nullable: true, description: 'When it was given up.' }),
     discardReason: t.exposeString('discardReason', { nullable: true, description: 'Why it was given up.' }),
-    base: t.field({
-      type: OrgModelVersion,
+    base: t.prismaField({
+      type: 'OrgModelVersion',
       nullable: true,
       description: 'The version that was active when it was made; null for the tenant’s first.',
-      resolve: ({ baseVersionId }, _args, context) =>
-        baseVersionId === null ? null : versionLoader(context).load(baseVersionId),
+      select: { baseVersionId: true },
+      resolve: (query, { baseVersionId }, _args, context) =>
+        baseVersionId === null
+          ? null
+          : context
+              .prisma()
+              .orgModelVersion.findUnique({ ...query, where: keyOf(baseVersionId, context, 'orgmodel.read') }),
     }),
     attributes: t.field({
       type: OrgModelAttributeConnection,

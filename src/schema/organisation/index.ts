@@ -1,0 +1,11 @@
+// Loading these files adds their types and fields to the schema.
+import './activation.ts'
+import './draft-mutations.ts'
+import './edit-mutations.ts'
+import './errors.ts'
+import './people-mutations.ts'
+import './people-queries.ts'
+import './resolution-mutations.ts'
+import './resolution-queries.ts'
+import './subscriptions.ts'
+import './version-queries.ts'
