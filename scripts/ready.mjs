@@ -213,11 +213,17 @@ function binary(packageName, command = packageName) {
   return join(folder, typeof bin === 'string' ? bin : bin[command])
 }
 
+/** Tools find each other's programs by PATH, which npm extends and a bare `node scripts/ready.mjs` does not. */
+function withPrograms() {
+  const name = Object.keys(process.env).find((key) => key.toUpperCase() === 'PATH') ?? 'PATH'
+  return { [name]: [at('node_modules', '.bin'), process.env[name] ?? ''].join(delimiter) }
+}
+
 function run(program, args, environment = {}) {
   return new Promise((done) => {
     const child = spawn(program, args, {
       cwd: project,
-      env: { ...process.env, ...environment },
+      env: { ...process.env, ...withPrograms(), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''

@@ -189,6 +189,15 @@ test('a port in use is refused in plain words', async () => {
 })
 
 test.skipIf(process.getuid?.() === 0)('a folder that may not be written is refused in plain words', async () => {
-  chmodSync(project, 0o500)
-  await expect(start()).rejects.toMatchObject({ name: 'StartupError', next: expect.stringContaining('DATABASE_URL') })
+  const closed = mkdtempSync(join(tmpdir(), 'regie-closed-'))
+  const refusal = { name: 'StartupError', next: expect.stringContaining('DATABASE_URL') }
+  try {
+    chmodSync(closed, 0o500)
+    await expect(start({ project: closed })).rejects.toMatchObject(refusal)
+    chmodSync(closed, 0o700)
+    mkdirSync(join(closed, '.data'), { mode: 0o500 })
+    await expect(start({ project: closed })).rejects.toMatchObject(refusal)
+  } finally {
+    rmSync(closed, { recursive: true })
+  }
 })

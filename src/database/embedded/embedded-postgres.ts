@@ -155,7 +155,9 @@ function initialise(programs: Binaries, folder: string, account: Account | undef
     throw new StartupError(
       `The data folder of the embedded PostgreSQL, ${folder}, cannot be made.`,
       (run.error?.message ?? run.stderr.trim()) || `initdb ended with ${run.status ?? run.signal}.`,
-      'Check free space and rights there, or set DATABASE_URL to a PostgreSQL of your own.',
+      /could not look up effective user/.test(run.stderr)
+        ? 'Give this user id a name (a line in /etc/passwd), or set DATABASE_URL to a PostgreSQL of your own.'
+        : 'Check free space and rights there, or set DATABASE_URL to a PostgreSQL of your own.',
     )
   }
   moveInto(making, folder)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync } from 'node:fs'
+import { accessSync, constants, lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '../startup-error.ts'
 import type { Account } from './account.ts'
@@ -15,9 +15,10 @@ export function placeOf(project: string, account: Account | undefined): string {
       : join('/var/tmp', `regie-${createHash('sha256').update(project).digest('hex').slice(0, 16)}`)
   try {
     mkdirSync(place, { recursive: true, mode: 0o755 })
+    accessSync(place, constants.W_OK)
   } catch (error) {
     throw new StartupError(
-      `The folder ${place} for the embedded PostgreSQL cannot be made.`,
+      `The folder ${place} for the embedded PostgreSQL cannot be used.`,
       `${(error as Error).message}.`,
       'Give this user the right to write there, or set DATABASE_URL to a PostgreSQL of your own.',
       { cause: error },
