@@ -49,7 +49,5 @@ async function startEmbedded(teardown: Teardown): Promise<string> {
 
 const planOf = ({ connections, connectionsPerThread }: Configuration, threads: number) => ({
   requests: connections,
-  ...(threads === 0
-    ? {}
-    : { [`${threads} worker threads × ${connectionsPerThread}`]: threads * connectionsPerThread, leases: 1 }),
+  ...(threads === 0 ? {} : { 'worker threads': threads * connectionsPerThread, leases: 1 }),
 })

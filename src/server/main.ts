@@ -9,22 +9,24 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const complain = (line: string): void => void process.stderr.write(`${line}\n`)
 
 const STOPPED_BY_FORCE = 130
+// npm and the terminal may each pass on the same Ctrl-C; the second one counts when somebody has had time for it.
+const SAME_SIGNAL_MS = 500
 
 let starting: Promise<Regie | null> | null = null
-let stopping = false
+let stoppingSince: number | null = null
 
 function stopOn(signal: NodeJS.Signals): void {
   process.on(signal, () => {
-    if (stopping) {
+    if (stoppingSince === null) void stop(0)
+    else if (signal === 'SIGINT' && performance.now() - stoppingSince > SAME_SIGNAL_MS) {
       complain('Stopping at once. What was under way is taken up again at the next start.')
       process.exit(STOPPED_BY_FORCE)
     }
-    stopping = true
-    void stop(0)
   })
 }
 
 async function stop(exitCode: number): Promise<void> {
+  stoppingSince = performance.now()
   const regie = await starting
   await regie?.stop()
   process.exit(exitCode)
@@ -33,8 +35,7 @@ async function stop(exitCode: number): Promise<void> {
 function fault(error: unknown): void {
   complain(`Regie stops because of a fault that it did not expect: ${String(error)}`)
   if (error instanceof Error) complain(error.stack ?? '')
-  if (stopping) process.exit(1)
-  stopping = true
+  if (stoppingSince !== null) process.exit(1)
   void stop(1)
 }
 
