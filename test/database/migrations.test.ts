@@ -7,6 +7,7 @@ import { afterAll, beforeEach, expect, inject, test } from 'vitest'
 import { migrate, type Migration, migrationFiles, requireMigrated } from '../../src/database/index.ts'
 import { close, open, type TestDatabase, useDatabase } from '../harness/database.ts'
 import { databaseAt } from '../harness/server-settings.ts'
+import { oldServer } from './old-server.ts'
 
 const db = useDatabase()
 const folder = mkdtempSync(join(tmpdir(), 'regie-migrations-'))
@@ -155,4 +156,17 @@ test('a database that is not there, or does not let us in', async () => {
   const stranger = new URL(url)
   stranger.password = 'not-the-password'
   await expect(migrate(stranger.href, [])).rejects.toMatchObject({ why: 'The user or the password is wrong.' })
+})
+
+test('a database that is too old', async () => {
+  const { url: old, server } = await oldServer('14.13', 140_013)
+  try {
+    await expect(migrate(old, [])).rejects.toMatchObject({
+      name: 'StartupError',
+      what: 'This PostgreSQL is too old.',
+      why: `${new URL(old).host}/regie runs version 14.13 and Regie needs 15 or newer.`,
+    })
+  } finally {
+    server.close()
+  }
 })
