@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../database/index.ts'
 import type { Bookmark } from './bookmark.ts'
-import { CursorCodec } from './cursor.ts'
+import type { CursorCodec } from './cursor.ts'
 import type { LogEvent } from './event.ts'
 import { HintChannel } from './hint-channel.ts'
 import { EventHub } from './hub.ts'
@@ -47,6 +47,7 @@ export class EventFeed {
   readonly #hub = new EventHub()
   readonly #tail: EventTail
   readonly #hints: HintChannel | null
+  #running = false
 
   constructor(options: FeedOptions) {
     this.#options = options
@@ -57,11 +58,13 @@ export class EventFeed {
   /** Begins to read. Rejects when the database cannot be read now; can be called again. */
   async start(): Promise<void> {
     await this.#tail.start()
+    this.#running = true
     await this.#hints?.listen(() => this.#tail.hint())
   }
 
   /** Ends every stream as if all had been said, and stops reading. Can be called again. */
   async stop(): Promise<void> {
+    this.#running = false
     this.#hints?.stop()
     this.#hub.endAll(null)
     await this.#tail.stop()
@@ -90,7 +93,9 @@ export class EventFeed {
    */
   async subscribe<Snapshot = never>(options: SubscribeOptions<Snapshot>): Promise<EventStream<Snapshot>> {
     const { database, codec, limits, timers } = this.#options
-    const { tenantId, filter = {}, signal } = options
+    const { filter = {}, signal } = options
+    // As the log spells it, by which the hub finds the listeners of an event.
+    const tenantId = options.tenantId?.toLowerCase() ?? null
     const { from, snapshot } = await this.#beginning(options)
     const abort = () => stream.end(null)
     const stream = new EventStream<Snapshot>({
@@ -113,7 +118,7 @@ export class EventFeed {
       },
     })
     signal?.addEventListener('abort', abort)
-    if (signal?.aborted) stream.end(null)
+    if (signal?.aborted || !this.#running) stream.end(null)
     else await stream.open()
     return stream
   }

@@ -22,8 +22,10 @@ export class HintChannel {
    * transaction that enqueues made that four times as slow. Many calls at once become one notice.
    */
   announce(): void {
-    this.#again = this.#announcing
-    if (this.#announcing) return
+    if (this.#announcing) {
+      this.#again = true
+      return
+    }
     this.#announcing = true
     // A notice that fails is not repeated: whoever misses it polls.
     void this.#pool
@@ -46,8 +48,9 @@ export class HintChannel {
   }
 
   #announced(): void {
-    this.#announcing = false
-    if (this.#again) this.announce()
+    const again = this.#again
+    this.#announcing = this.#again = false
+    if (again) this.announce()
   }
 
   async #connect(): Promise<void> {

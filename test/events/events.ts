@@ -28,5 +28,5 @@ export const write = (client: pg.Pool | pg.ClientBase, ...events: Partial<NewEve
 /** What a test compares: the number each event carries in its data. */
 export const numbers = (events: readonly LogEvent[]): unknown[] => events.map((event) => event.data['n'])
 
-export const TENANT = '01890000-0000-7000-8000-000000000001'
-export const OTHER_TENANT = '01890000-0000-7000-8000-000000000002'
+export const TENANT = '01890000-0000-7000-8000-00000000000a'
+export const OTHER_TENANT = '01890000-0000-7000-8000-00000000000b'

@@ -225,7 +225,7 @@ test.each(['update', 'delete', 'truncate'])('a log is append-only: %s is refused
 
 describe('§6 (5) a page reads the partitions that it needs and no others', () => {
   /** The partitions that a statement scans, under the generic plan of a prepared statement. */
-  async function scanned(text: string, values: readonly unknown[]): Promise<string[]> {
+  async function scanned(text: string, values: readonly (string | number)[]): Promise<string[]> {
     const client = await own.pool.connect()
     await client.query('set plan_cache_mode = force_generic_plan')
     await client.query(`prepare page as ${text}`)
@@ -262,11 +262,7 @@ describe('§6 (5) a page reads the partitions that it needs and no others', () =
     // What does it: without the redundant condition the row comparison lets every older partition be scanned.
     const without = text.replace('and e.xid >= $2::text::xid8', '')
     expect(without).not.toBe(text)
-    expect(await scanned(without, values)).toEqual(
-      all
-        .slice(0, 4)
-        .map(({ name }) => name)
-        .toSorted(),
-    )
+    const full = all.slice(0, 4).map(({ name }) => name)
+    expect(await scanned(without, values)).toEqual(expect.arrayContaining(full))
   })
 })

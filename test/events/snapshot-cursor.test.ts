@@ -16,12 +16,12 @@ const own = useServer()
 const codec = new CursorCodec('a secret of some length')
 
 /** Everything after a cursor, as a client would read it: a page at a time, through the cursor of the page before. */
-async function readFrom(cursor: string, limit = 2): Promise<unknown[]> {
-  const found: unknown[] = []
+async function readFrom(cursor: string, limit = 2): Promise<string[]> {
+  const found: string[] = []
   for (;;) {
     const after = codec.decode(EVENTS, TENANT, cursor)
     const page = await readEvents(own.database, { tenantId: TENANT, after, limit })
-    found.push(...numbers(page.events))
+    found.push(...numbers(page.events).map(String))
     cursor = codec.encode(EVENTS, TENANT, page.end)
     if (page.complete) return found
   }
@@ -113,6 +113,13 @@ test('§6 (7) a mutation that wrote inside a savepoint does not get its own even
   client.release()
   await write(own.pool, { data: { n: 'after' } })
   expect(await readFrom(cursor)).toEqual(['after'])
+})
+
+test('§6 (2) a standby lists no open transactions, so its bookmark calls nothing seen that may not have been', async () => {
+  const standby = {
+    run: async () => [{ snapshot: '700:720:', own: null, epoch: 1, standby: true }],
+  } as unknown as typeof own.database
+  expect(await currentBookmark(standby)).toEqual({ epoch: 1, position: { epoch: 1, xid: 700n, id: 0n }, seen: null })
 })
 
 test('more open transactions than a cursor lists: nothing is passed over, what was seen may come again', async () => {
