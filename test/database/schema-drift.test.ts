@@ -64,6 +64,18 @@ test('every table that Prisma writes forbids its rows to move to another tenant'
   expect(rows.map(({ table }) => table)).toEqual([])
 })
 
+test('a row that would move to another tenant is refused, whatever moves it', async () => {
+  await db.pool.query(`
+    insert into tenant (id, name) values ('018f0000-0000-7000-8000-00000000000a', 'a'),
+                                         ('018f0000-0000-7000-8000-00000000000b', 'b');
+    insert into membership (tenant_id, subject, roles, token_issued_at)
+    values ('018f0000-0000-7000-8000-00000000000a', 'somebody', '{}', now())`)
+  await expect(
+    db.pool.query(`update membership set tenant_id = '018f0000-0000-7000-8000-00000000000b'`),
+  ).rejects.toMatchObject({ code: 'RG010' })
+  await db.pool.query(`update membership set tenant_id = tenant_id`)
+})
+
 function tables(): string[] {
   const folder = join(projectFolder(), 'prisma')
   const schema = readdirSync(folder)
