@@ -112,4 +112,7 @@ export async function databaseClock(tx: Tx): Promise<string> {
   return row!.now.toISOString()
 }
 
-const NOW = statement<{ now: Date }>('organisation.now', 'select clock_timestamp() as now where $1::uuid is not null')
+const NOW = statement<{ now: Date }>(
+  'organisation.activation.now',
+  'select clock_timestamp() as now where $1::uuid is not null',
+)

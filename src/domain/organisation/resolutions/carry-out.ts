@@ -72,7 +72,7 @@ export async function carryOut(
     current.status !== 'PROCESSING'
   )
     throw superseded()
-  await stageEffects(tx, current, effects, situation.context.draft)
+  await stageEffects(tx, current, effects)
   await transition(tx, resolutionLifecycle, {
     id: current.id,
     to: 'COMPLETED',

@@ -11,6 +11,8 @@ export interface ValueMapping {
   readonly from: string
   /** Null: the value is dropped. */
   readonly to: string | null
+  /** The attribute that `to` is a value of. */
+  readonly attributeId: string | null
 }
 
 /** What happens to what people hold of one attribute, or of one value of it, that leaves the model. */
@@ -72,14 +74,14 @@ export const holdingsTarget: EffectTarget = {
     return applied
   },
 
-  references(effect, draft): readonly EffectReference[] {
+  references(effect): readonly EffectReference[] {
     const change = changeOf(effect)
     if (change.kind !== 'MIGRATE') return []
-    return change.mapping.flatMap(({ to }, index) => {
-      if (to === null) return []
-      const attributeId = draft.values.get(to)?.attributeId ?? change.attributeId
-      return [{ path: pointer('', 'mapping', index, 'to'), attributeId, valueId: to }]
-    })
+    return change.mapping.flatMap(({ to, attributeId }, index) =>
+      to === null || attributeId === null
+        ? []
+        : [{ path: pointer('', 'mapping', index, 'to'), attributeId, valueId: to }],
+    )
   },
 }
 
@@ -99,11 +101,12 @@ async function applyOne(
     ])
     if (unmapped!.people > 0) return `${unmapped!.people} people hold a value that the mapping does not name.`
   }
-  const map = mapping.map(({ from, to }) => {
-    const attributeId = to === null ? null : (model.values.get(to)?.attributeId ?? null)
-    const several = attributeId !== null && model.attributes.get(attributeId)?.dataType === 'MULTI_SELECT'
-    return { from, to: attributeId === null ? null : to, attribute_id: attributeId, several }
-  })
+  const map = mapping.map(({ from, to, attributeId }) => ({
+    from,
+    to,
+    attribute_id: attributeId,
+    several: attributeId !== null && model.attributes.get(attributeId)?.dataType === 'MULTI_SELECT',
+  }))
   const days = change.kind === 'ARCHIVE' ? change.retentionDays : UNDO_DAYS
   const [moved] = await tx.query(MOVE_HOLDINGS, [
     change.attributeId,

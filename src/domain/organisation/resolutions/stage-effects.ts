@@ -1,10 +1,9 @@
 import { statement, type Tx } from '../../../database/index.ts'
 import { newId } from '../ids.ts'
-import type { ModelSnapshot } from '../model/model.ts'
 import { deleteReferences, replaceReferences } from '../references/index-table.ts'
+import { extractEffect } from './effect-references.ts'
 import type { Resolution } from './resolution.ts'
 import type { NewStagedEffect } from './staged-effect.ts'
-import { targetOf } from './targets.ts'
 
 const SOURCE = 'STAGED_EFFECT'
 
@@ -16,20 +15,15 @@ export async function stageEffects(
   tx: Tx,
   { id, draftVersionId, submissionNo }: Pick<Resolution, 'id' | 'draftVersionId' | 'submissionNo'>,
   effects: readonly NewStagedEffect[],
-  draft: ModelSnapshot,
 ): Promise<void> {
   await withdrawEffects(tx, [id])
   if (effects.length === 0) return
   const rows = effects.map((effect) => ({ ...effect, id: newId(), resolutionId: id, submissionNo }))
   await tx.query(STAGE, [draftVersionId, JSON.stringify(rows)])
-  for (const effect of rows)
-    await replaceReferences(
-      tx,
-      { sourceKind: SOURCE, sourceId: effect.id, sourceLabel: effect.summary.slice(0, 200), sourceState: 'DRAFT' },
-      targetOf(effect.targetKind)
-        .references(effect, draft)
-        .map((reference) => ({ ...reference, role: 'MAPPING' as const, negated: false })),
-    )
+  for (const effect of rows) {
+    const { source, references } = extractEffect(effect)
+    await replaceReferences(tx, source, references)
+  }
 }
 
 /** Takes back what resolutions left for the activation. Answers how much that was. */

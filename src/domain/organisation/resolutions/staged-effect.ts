@@ -51,5 +51,6 @@ export interface EffectTarget {
   project(context: ImpactContext, effects: readonly StagedEffect[]): ImpactContext
   /** In the given order. Answers for every effect; a conflict ends the activation (C40). */
   apply(tx: Tx, effects: readonly StagedEffect[], request: ApplyRequest): Promise<readonly AppliedEffect[]>
-  references(effect: NewStagedEffect, draft: ModelSnapshot): readonly EffectReference[]
+  /** What of the draft it points to: all that must still be there when it is applied. */
+  references(effect: NewStagedEffect): readonly EffectReference[]
 }

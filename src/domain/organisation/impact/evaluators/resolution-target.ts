@@ -19,7 +19,7 @@ export const resolutionTarget: Evaluator = {
   evaluate({ stagedEffects, draft }) {
     return stagedEffects.flatMap((effect) => {
       const gone = targetOf(effect.targetKind)
-        .references(effect, draft)
+        .references(effect)
         .filter(({ attributeId, valueId }) =>
           valueId === null ? !draft.attributes.has(attributeId) : !draft.values.has(valueId),
         )

@@ -64,18 +64,12 @@ export const employeeMigrateValues = defineAction({
   async execute(payload, { issue, context }) {
     const { attributeId, valueId, label, holdings } = leavingOf(issue, context)!
     const summary = `People who hold "${label}" get other values.`
-    const effect = changeHoldings({ kind: 'MIGRATE', attributeId, valueId, ...mappingOf(payload) }, summary)
-    return { kind: 'DONE', affected: holdings.length, effects: [effect] }
+    const mapping = payload.mapping.map(({ from, to }) => ({
+      from,
+      to,
+      attributeId: to === null ? null : context.draft.values.get(to)!.attributeId,
+    }))
+    const change = { kind: 'MIGRATE', attributeId, valueId, mapping, unmapped: payload.unmapped } as const
+    return { kind: 'DONE', affected: holdings.length, effects: [changeHoldings(change, summary)] }
   },
-})
-
-const mappingOf = ({
-  mapping,
-  unmapped,
-}: {
-  mapping: { from: string; to: string | null }[]
-  unmapped: 'block' | 'clear'
-}) => ({
-  mapping,
-  unmapped,
 })
