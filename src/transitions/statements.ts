@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { statement, type Statement } from '../database/index.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
@@ -40,7 +41,7 @@ export const writeRows = (lifecycle: Lifecycle<string>, columns: readonly string
   for (const column of columns) refuseColumn(lifecycle, column)
   const written = ['status', ...columns]
   return statement<LockedRow>(
-    `transition.write.${lifecycle.kind}.${columns.join('.')}`,
+    `transition.write.${lifecycle.kind}.${shortName(columns)}`,
     `with request as (
        select * from rows from (jsonb_to_recordset($2::jsonb) as (
          id uuid, "from" text, type text, reason text, data jsonb, actor text, "correlationId" text, set jsonb
@@ -60,6 +61,10 @@ export const writeRows = (lifecycle: Lifecycle<string>, columns: readonly string
      select m.id::text, m.status::text, m.version from moved m order by m.place`,
   )
 }
+
+// PostgreSQL cuts the name of a prepared statement at 63 bytes, and two that were cut alike would be mixed up.
+const shortName = (columns: readonly string[]): string =>
+  createHash('sha256').update(columns.join()).digest('hex').slice(0, 12)
 
 function refuseColumn({ kind }: Lifecycle<string>, column: string): void {
   // Column names become SQL text, and these four are the transition's own.
