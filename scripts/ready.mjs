@@ -53,10 +53,7 @@ const steps = [
     fails: 'The API client could not be generated.',
     stamp: 'client/src/generated/.ready',
     exists: () => existsSync(at('codegen.ts')) && existsSync(at('schema.graphql')),
-    inputs: () => [
-      lockfile(),
-      ...contents(['codegen.ts', 'schema.graphql', 'client', 'examples'], /\.(ts|graphql)$/, 'client/src/generated'),
-    ],
+    inputs: () => [lockfile(), ...contents(['codegen.ts', 'schema.graphql', 'client'], /codegen\.ts$|\.graphql$/)],
     command: () => [process.execPath, binary('@graphql-codegen/cli', 'graphql-codegen'), '--config', 'codegen.ts'],
   },
   {
