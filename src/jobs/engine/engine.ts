@@ -29,6 +29,9 @@ export interface EngineOptions {
   readonly signal?: (signal: EngineSignal) => void
 }
 
+/** Also for jobs whose worker said that it goes, or was seen to: their lease need not lapse first. */
+const RESCUE_MS = 5_000
+
 const UNKNOWN_TYPES_MS = 30_000
 
 /** Between two looks: at once while there is work, then 5 ms, doubling up to a second while there is none. */
@@ -76,7 +79,10 @@ export class Engine {
     this.#claimer = new Claimer(this.#parts)
     this.#workbench = new Workbench(this.#parts, options.concurrency ?? 16, () => this.#wakeUp())
     const housekeeping = (options.slot ?? 0) === 0 ? HOUSEKEEPING : []
-    this.#ticker = new Ticker(this.#parts, [rescueTask(Math.ceil(this.#leaseMs / 3)), ...housekeeping])
+    this.#ticker = new Ticker(this.#parts, [
+      rescueTask(Math.min(RESCUE_MS, Math.ceil(this.#leaseMs / 3))),
+      ...housekeeping,
+    ])
   }
 
   /** How many jobs are in its hands: claimed and not yet ended in the database. */

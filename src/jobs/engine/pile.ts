@@ -28,6 +28,7 @@ export class Pile<Item> {
   /** Items that wait for their next try. */
   readonly #timers = new Set<NodeJS.Timeout>()
   #later = 0
+  #underWay = 0
   #flushing = false
   #emptied: (() => void)[] = []
 
@@ -35,8 +36,9 @@ export class Pile<Item> {
     this.#options = options
   }
 
+  /** Items that are not written yet, those on their way included. */
   get size(): number {
-    return this.#waiting.length + this.#later
+    return this.#waiting.length + this.#underWay + this.#later
   }
 
   add(item: Item): void {
@@ -65,7 +67,12 @@ export class Pile<Item> {
   }
 
   async #flushAll(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#flush(this.#waiting.splice(0, this.#options.most))
+    while (this.#waiting.length > 0) {
+      const piled = this.#waiting.splice(0, this.#options.most)
+      this.#underWay = piled.length
+      await this.#flush(piled)
+      this.#underWay = 0
+    }
     this.#flushing = false
     const resolvers = this.#emptied
     this.#emptied = []
