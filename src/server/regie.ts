@@ -107,7 +107,7 @@ async function start(configuration: Configuration, log: Logger, teardown: Teardo
   }
 }
 
-const LOOK_FOR_REVOCATIONS_MS = 5_000
+const LOOK_FOR_REVOCATIONS_MS = 2_000
 
 async function openIssuer({ tokens }: Configuration): Promise<DevelopmentIssuer | null> {
   return tokens.kind === 'development' ? openDevelopmentIssuer(dataFolder(), tokens) : null
