@@ -113,7 +113,10 @@ describe('net changes', () => {
   })
 
   test('sort numbers and the version mean nothing by themselves', () => {
-    const renumbered = snapshotOf('v9', [{ ...DEPARTMENT, sortOrder: 40 }, { ...LEVEL, sortOrder: 70 }])
+    const renumbered = snapshotOf('v9', [
+      { ...DEPARTMENT, sortOrder: 40 },
+      { ...LEVEL, sortOrder: 70 },
+    ])
     expect(netChanges(BASE, renumbered)).toEqual([])
   })
 
@@ -194,7 +197,11 @@ describe('the hash of a version', () => {
 
 describe('the model as fields', () => {
   test('descendants are found through all levels, and a cycle in a draft ends', () => {
-    const values = [value('nl'), value('utrecht', { parentValueId: 'nl' }), value('zeist', { parentValueId: 'utrecht' })]
+    const values = [
+      value('nl'),
+      value('utrecht', { parentValueId: 'nl' }),
+      value('zeist', { parentValueId: 'utrecht' }),
+    ]
     const place = attribute('place', { dataType: 'HIERARCHY', values })
     const descendants = (model: ModelSnapshot, root: string) =>
       fieldsOf(model).field('place')?.withDescendants([root]).toSorted()

@@ -77,7 +77,9 @@ describe('the life of a version', () => {
       expect(answer.reason).toBeInstanceOf(DraftAlreadyExistsError)
       expect(answer.reason).toMatchObject({ code: 'orgmodel.version.draft_already_exists', draftId })
     }
-    expect((await db.pool.query('select from org_model_version where tenant_id = $1', [call.viewer.tenantId])).rowCount).toBe(2)
+    expect(
+      (await db.pool.query('select from org_model_version where tenant_id = $1', [call.viewer.tenantId])).rowCount,
+    ).toBe(2)
   })
 
   test('C36 the database itself holds one draft and one active version per tenant', async () => {
@@ -166,7 +168,10 @@ describe('edits', () => {
       [5, 'REMOVE_VALUE', 'anna'],
       [6, 'REMOVE_ATTRIBUTE', 'anna'],
     ])
-    expect(operations.rows[2]).toMatchObject({ before: { label: 'Research & Development' }, after: { label: 'R and D' } })
+    expect(operations.rows[2]).toMatchObject({
+      before: { label: 'Research & Development' },
+      after: { label: 'R and D' },
+    })
     const page = await listOperations(call, { versionId: draft.id, limit: 2, after: operationKey(operations.rows[1]!) })
     expect(page.rows.map(({ seq }) => seq)).toEqual([3, 4])
 
@@ -309,7 +314,10 @@ describe('content that is not a draft’s never changes', () => {
         ])
         .then(() => 'written', sqlState)
       await expect
-        .poll(async () => (await db.pool.query('select from pg_locks where pid = $1 and not granted', [rows[0].pid])).rowCount)
+        .poll(
+          async () =>
+            (await db.pool.query('select from pg_locks where pid = $1 and not granted', [rows[0].pid])).rowCount,
+        )
         .toBeGreaterThan(0)
       await activation.query('set local session_replication_role = replica')
       await activation.query(`update org_model_version set status = 'DISCARDED', discarded_at = now() where id = $1`, [

@@ -10,7 +10,7 @@ export type Holds = (field: string) => readonly Held[]
 /**
  * The tree as a function. Two-valued: a field that holds nothing satisfies no comparison but `isNotSet` and
  * `notIn`, which is exactly "not in". Of a field that holds several things one is enough.
- * Must agree with `conditionSql`; a property test compares the two.
+ * Must agree with `selectionSql`; a property test compares the two.
  * @throws ConditionsInvalidError when any part of the tree cannot be evaluated.
  */
 export function predicateOf(tree: ConditionTree, fields: Fields): (holds: Holds) => boolean {
@@ -41,7 +41,10 @@ function build(tree: ConditionTree, fields: Fields): (holds: Holds) => boolean {
 }
 
 /** The two comparisons that say the opposite of another one: nothing held may satisfy their test. */
-export const isNegated = ({ cmp }: Condition): boolean => cmp === 'notIn' || cmp === 'isNotSet'
+export const isNegated = (condition: Condition): condition is Negated =>
+  condition.cmp === 'notIn' || condition.cmp === 'isNotSet'
+
+export type Negated = Condition & { readonly cmp: 'notIn' | 'isNotSet' }
 
 function testOf(condition: Condition, fields: Fields): (held: Held) => boolean {
   switch (condition.cmp) {

@@ -3,7 +3,7 @@ export { isDate, problemsOf, type Field, type Fields, type FieldType } from './f
 export { LIMITS, parseConditions } from './parse.ts'
 export { ConditionsInvalidError, sentenceOf, type ConditionProblem, type ConditionProblemCode } from './problem.ts'
 export { referencesOf, type ConditionReference } from './references.ts'
-export { conditionSql, Parameters, type StoredFields } from './sql.ts'
+export { Parameters, selectionSql, type StoredFields } from './sql.ts'
 export {
   conditionsOf,
   mapConditions,

@@ -19,42 +19,74 @@ export class Parameters {
   }
 }
 
-/** How a domain stores what its fields hold: one row per thing held. */
+/** How a domain stores what its fields hold: one row per thing held, of one of the things to select. */
 export interface StoredFields {
+  /** A query of the ids (`id`) of all things there are. */
+  readonly everything: string
   /**
-   * SQL that is true when the row in question holds something of the field that satisfies `test` (null: anything
-   * at all). `test` reads the column that `column` names.
+   * A query of the ids of those that hold something of the field that satisfies `test` (null: anything at all). An
+   * id may come twice. `test` reads the column that `column` names.
    */
-  holds(field: string, test: string | null, parameters: Parameters): string
+  holding(field: string, test: string | null, parameters: Parameters): string
   /** The column of a stored row for this type; `text`, `numeric`, `boolean`, `date` and `uuid`. */
   readonly column: Readonly<Record<FieldType, string>>
 }
 
 /**
- * The tree as one boolean SQL expression, every value a parameter. Says the same as `predicateOf`.
+ * The tree as a query of the ids of all things that satisfy it, each once; every value a parameter. Selects what
+ * `predicateOf` is true for.
+ *
+ * A condition is a set of ids, and a group an operation on sets, because then no plan depends on statistics: each
+ * set is one walk through an index, each operation one pass through a hash. With a correlated EXISTS per condition
+ * PostgreSQL joins, and right after an import, when it believes that there is one row, it joins in nested loops: 3 s
+ * for one negated condition over 1,470 people. Milliseconds for 100,000 people, in memory, without and with
+ * statistics (one condition · three under "and" · one negated · four nested · six under "and"):
+ *
+ *   sets of ids                             4 ·  33 ·  45 ·  41 ·  132     4 ·  38 ·  56 ·  47 · 120
+ *   correlated EXISTS                       minutes                      21 · 116 ·  31 ·  72 · 596
+ *   scalar subquery per person and test   367 · 729 · 230 · 744 · 1224   305 · 577 · 213 · 717 · 1445
+ *   one pass, a bit per condition          17 ·  64 · 114 ·  62 ·  398    14 ·  63 · 152 ·  53 ·  223
+ *
  * @throws ConditionsInvalidError when any part of the tree cannot be evaluated.
  */
-export function conditionSql(
+export function selectionSql(
   tree: ConditionTree,
   fields: Fields,
   stored: StoredFields,
   parameters: Parameters,
 ): string {
   mustBeEvaluable(tree, fields)
-  return build(tree)
+  const whole = unwrapped(tree)
+  // Each operation on sets leaves an id once; a lone condition may find it twice.
+  return whole.op === 'cond' ? `select distinct id from (${select(whole)}) selected` : select(whole)
 
-  function build(node: ConditionTree): string {
+  function select(node: ConditionTree): string {
+    const excluded = complement(node)
+    if (excluded !== null) return without(stored.everything, [excluded])
     switch (node.op) {
-      case 'not':
-        return `not ${build(node.item)}`
-      case 'and':
+      case 'cond':
+        return stored.holding(node.field, testOf(node), parameters)
       case 'or':
-        return `(${node.items.map(build).join(` ${node.op} `)})`
-      default: {
-        const holds = stored.holds(node.field, testOf(node), parameters)
-        return isNegated(node) ? `not ${holds}` : holds
+        return joined(node.items, 'union')
+      case 'and': {
+        const within = node.items.filter((item) => complement(item) === null)
+        const kept = within.length === 0 ? stored.everything : joined(within, 'intersect')
+        return without(
+          kept,
+          node.items.map(complement).filter((item) => item !== null),
+        )
       }
+      case 'not':
+        throw new Error('A "not" always has something that it leaves out.')
     }
+  }
+
+  function joined(items: readonly ConditionTree[], operation: 'union' | 'intersect'): string {
+    return items.map((item) => `(${select(item)})`).join(` ${operation} `)
+  }
+
+  function without(query: string, items: readonly ConditionTree[]): string {
+    return items.reduce((left, item) => `(${left}) except (${select(item)})`, query)
   }
 
   function testOf(condition: Condition): string | null {
@@ -85,6 +117,20 @@ export function conditionSql(
     }
   }
 }
+
+/** A group of one says what its item says. */
+function unwrapped(node: ConditionTree): ConditionTree {
+  const [first, ...others] = node.op === 'and' || node.op === 'or' ? node.items : []
+  return first === undefined || others.length > 0 ? node : unwrapped(first)
+}
+
+/** What the node leaves out, when that is how it is said; null when it says what it takes in. */
+function complement(node: ConditionTree): ConditionTree | null {
+  if (node.op === 'not') return node.item
+  return node.op === 'cond' && isNegated(node) ? ({ ...node, cmp: OPPOSITE[node.cmp] } as Condition) : null
+}
+
+const OPPOSITE = { notIn: 'in', isNotSet: 'isSet' } as const
 
 // An array as PostgreSQL writes it: the planner then sees the values and estimates how many rows they find.
 const arrayText = (values: readonly string[]): string =>

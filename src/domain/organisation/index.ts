@@ -76,6 +76,7 @@ export type { Person, PersonValue } from './people/person.ts'
 export {
   countPeople,
   listPeople,
+  peopleByIds,
   personByExternalId,
   personById,
   personKey,

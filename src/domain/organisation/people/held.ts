@@ -19,19 +19,14 @@ export async function loadHeld(reader: Reader, attributeIds: readonly string[]):
 
 const NOTHING: readonly Held[] = []
 
-/**
- * How people's values stand in the database, for `conditionSql`; the person in question is `p`, the tenant `$1`.
- *
- * Each condition is a correlated EXISTS. PostgreSQL turns those that must hold into semi-joins and hashes the
- * others once, or looks them up one by one through the index when they are too many to hash: never worse than
- * that. `p.id in (select …)` is as fast until the list outgrows work_mem, then it is read again for each person.
- */
+/** How people's values stand in the database, for `selectionSql`; the tenant is `$1`. */
 export const STORED: StoredFields = {
-  holds(field, test, parameters) {
+  everything: 'select p.id from person p where p.tenant_id = $1::uuid',
+  holding(field, test, parameters) {
     const attribute = `${parameters.add(field)}::text::uuid`
     const also = test === null ? '' : ` and ${test}`
-    return `exists (select from person_attribute_value v
-      where v.tenant_id = $1::uuid and v.person_id = p.id and v.attribute_id = ${attribute}${also})`
+    return `select v.person_id as id from person_attribute_value v
+            where v.tenant_id = $1::uuid and v.attribute_id = ${attribute}${also}`
   },
   column: { TEXT: 'v.text', NUMBER: 'v.number', BOOLEAN: 'v.bool', DATE: 'v.date', CHOICE: 'v.value_id' },
 }

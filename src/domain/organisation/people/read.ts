@@ -8,8 +8,13 @@ import { readerOf } from '../reader.ts'
 import type { Person, PersonValue } from './person.ts'
 
 export async function personById(call: Call, id: string): Promise<Person | null> {
-  const known = canonicalId(id)
-  return known === null ? null : (await people(call)).findFirst({ where: { id: known }, select: COLUMNS })
+  return (await peopleByIds(call, [id])).get(canonicalId(id) ?? id) ?? null
+}
+
+/** Those of the people that exist, by id. */
+export async function peopleByIds(call: Call, ids: readonly string[]): Promise<ReadonlyMap<string, Person>> {
+  const rows = await (await people(call)).findMany({ where: { id: { in: canonicalIds(ids) } }, select: COLUMNS })
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 export async function personByExternalId(call: Call, externalId: string): Promise<Person | null> {

@@ -2,7 +2,7 @@ import type { Statement } from '../../../database/index.ts'
 import { NotFoundError } from '../../../errors/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
 import type { Call } from '../../call.ts'
-import { conditionSql, type ConditionTree, Parameters, problemsOf } from '../../conditions/index.ts'
+import { Parameters, problemsOf, selectionSql } from '../../conditions/index.ts'
 import { type Page, pageOf, type PageRequest, rowsToRead } from '../../page.ts'
 import { canonicalId } from '../ids.ts'
 import { loadModel } from '../model/load.ts'
@@ -42,27 +42,18 @@ export async function personaAudience(call: Call, request: PersonaAudienceReques
 /** How many people belong to the persona, judged by the model. @throws PersonaInvalidError */
 export async function audienceCount(reader: Reader, persona: Audience, model: ModelSnapshot): Promise<number> {
   const parameters = new Parameters(2)
-  const belongs = belongsSql(persona, model, parameters)
-  const [row] = await reader.query(
-    unnamed<{ count: number }>(
-      `select count(*)::int as count from person p where p.tenant_id = $1::uuid and ${belongs}`,
-    ),
-    parameters.values,
-  )
+  const ids = belongingSql(persona, model, parameters)
+  const sql = unnamed<{ count: number }>(`select count(*)::int as count from (${ids}) audience`)
+  const [row] = await reader.query(sql, parameters.values)
   return row?.count ?? 0
 }
 
 /** The ids of all who belong to the persona, ascending. @throws PersonaInvalidError */
 export async function audienceIds(reader: Reader, persona: Audience, model: ModelSnapshot): Promise<string[]> {
   const parameters = new Parameters(2)
-  const belongs = belongsSql(persona, model, parameters)
-  const rows = await reader.query(
-    unnamed<{ id: string }>(
-      `select p.id::text as id from person p where p.tenant_id = $1::uuid and ${belongs} order by p.id`,
-    ),
-    parameters.values,
-  )
-  return rows.map(({ id }) => id)
+  const ids = belongingSql(persona, model, parameters)
+  const sql = unnamed<{ id: string }>(`select audience.id::text as id from (${ids}) audience order by audience.id`)
+  return (await reader.query(sql, parameters.values)).map(({ id }) => id)
 }
 
 /** What of a persona says who belongs to it. */
@@ -76,15 +67,13 @@ async function readAudience(
 ): Promise<PersonaAudience> {
   const backwards = request.before !== undefined
   const parameters = new Parameters(2)
-  const belongs = belongsSql(persona, model, parameters)
+  const ids = belongingSql(persona, model, parameters)
   const from = parameters.add(canonicalId((request.before ?? request.after)?.id ?? ''))
   const limit = parameters.add(rowsToRead(request))
   // Count and page out of one snapshot, or a page could show people that the count does not know.
   const rows = await reader.query(
     unnamed<Person & { count: number }>(
-      `with audience as materialized (
-         select p.id from person p where p.tenant_id = $1::uuid and ${belongs}
-       ), page as (
+      `with audience as materialized (${ids}), page as (
          select a.id from audience a
          where ${from}::uuid is null or a.id ${backwards ? '<' : '>'} ${from}::uuid
          order by a.id ${backwards ? 'desc' : 'asc'} limit ${limit}::int
@@ -100,20 +89,16 @@ async function readAudience(
   return { count: rows[0]?.count ?? 0, ...pageOf(request, people) }
 }
 
-/** SQL over `person p` that is true for those who belong. */
-function belongsSql(persona: Audience, model: ModelSnapshot, parameters: Parameters): string {
-  if (persona.kind === 'STATIC') {
-    return `exists (select from persona_member m
-      where m.tenant_id = $1::uuid and m.persona_id = ${parameters.add(persona.id)}::uuid and m.person_id = p.id)`
+/** A query of the ids of those who belong. */
+function belongingSql({ kind, filter, ...persona }: Audience, model: ModelSnapshot, parameters: Parameters): string {
+  if (kind === 'STATIC') {
+    const own = parameters.add(persona.id)
+    return `select person_id as id from persona_member where tenant_id = $1::uuid and persona_id = ${own}::uuid`
   }
-  return filterSql(persona, persona.filter, model, parameters)
-}
-
-function filterSql(persona: Audience, filter: ConditionTree, model: ModelSnapshot, parameters: Parameters): string {
   const fields = fieldsOf(model)
   const problems = problemsOf(filter, fields)
   if (problems.length > 0) throw new PersonaInvalidError(persona, problems)
-  return conditionSql(filter, fields, STORED, parameters)
+  return selectionSql(filter, fields, STORED, parameters)
 }
 
 // Every filter is another text: a prepared statement for each would stay in every connection for good, and a plan

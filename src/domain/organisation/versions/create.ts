@@ -134,7 +134,7 @@ async function databaseNow(tx: Tx): Promise<Date> {
   return row.now
 }
 
-const NOW = statement<{ now: Date }>('organisation.now', 'select now() as now')
+const NOW = statement<{ now: Date }>('organisation.version.now', 'select now() as now')
 
 const LAST_NUMBER = statement<{ number: number | null }>(
   'organisation.version.last_number',
