@@ -82,6 +82,7 @@ async function main(args) {
   if (!existsSync(file)) stop(`There is no ${program}. Give the name of a program that this version has.`, 1)
   process.argv = [process.execPath, file, ...rest]
   process.setSourceMapsEnabled(true)
+  endWithParent()
   await import(pathToFileURL(file).href)
 }
 
@@ -119,6 +120,21 @@ async function runAll(wanted, again) {
     mkdirSync(dirname(at(step.stamp)), { recursive: true })
     writeFileSync(at(step.stamp), hashOf(step))
   }
+}
+
+/**
+ * npm puts a shell between itself and its script and passes a signal on to that shell only, which ends and leaves
+ * the script running. So a script of npm's ends, as if told to, when its parent has gone.
+ */
+function endWithParent() {
+  if (process.env['npm_lifecycle_event'] === undefined) return
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    process.kill(process.pid, 'SIGTERM')
+  }, 500)
+  watch.unref()
 }
 
 class Refusal extends Error {
