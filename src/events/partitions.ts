@@ -24,7 +24,7 @@ export interface PartitionWork {
   readonly rescued: number
   readonly dropped: readonly string[]
   /** A step that found the log too busy; the next run does it. */
-  readonly postponed: readonly ('move' | 'make' | 'close' | 'drop')[]
+  readonly postponed: readonly ('move' | 'make' | 'drop')[]
 }
 
 /**
@@ -57,7 +57,7 @@ export async function maintainPartitions(database: Database, options: Maintenanc
 
   const moved = await step('move', null, async (tx) => (await tx.run(MOVE_DEFAULT, [log.table]))[0] ?? null)
   const made = await step('make', null, (tx) => named(tx, MAKE_AHEAD))
-  await step('close', null, (tx) => tx.run(CLOSE, [log.table]))
+  await closeEnded(database, log)
   const dropped: string[] = []
   const dropOldest = () => step('drop', null, (tx) => named(tx, DROP_OLDEST, options.retentionMs!))
   if (options.retentionMs !== null)
@@ -79,6 +79,23 @@ export async function raiseEpoch(database: Queryable, by: string, why: string): 
   return raised!.epoch
 }
 
+/**
+ * Notes the times of partitions that can get no more events, once each. The scan may take minutes, so it is a
+ * transaction that only reads: one that writes would hold back the watermark, and every subscription with it.
+ */
+async function closeEnded(database: Database, log: EventLog<unknown>): Promise<void> {
+  for (const { name } of await database.run(ENDED, [log.table])) {
+    const [times] = await database.systemTransaction(
+      async (tx) => {
+        await tx.run(NO_STATEMENT_TIMEOUT, [])
+        return tx.run(timesOf(name), [])
+      },
+      { timeoutMs: 3_600_000 },
+    )
+    await database.run(CLOSE, [log.table, name, times!.first, times!.last])
+  }
+}
+
 const CHECK_VIOLATION = '23514'
 
 const LOCK_LOG = statement<unknown>('events.partitions.lock', 'select from event_log where name = $1 for update')
@@ -93,7 +110,31 @@ const MAKE_AHEAD = statement<{ name: string | null }>(
   'select event_log_make_ahead($1) as name',
 )
 
-const CLOSE = statement<unknown>('events.partitions.close', 'select event_log_close_partitions($1)::text')
+const ENDED = statement<{ name: string }>(
+  'events.partitions.ended',
+  `select p.name from event_log_partition p
+   where p.log = $1 and p.closed_at is null
+     and (p.epoch < event_log_current_epoch() or p.upper <= pg_snapshot_xmin(pg_current_snapshot()))
+   order by p.epoch, p.lower`,
+)
+
+const NO_STATEMENT_TIMEOUT = statement<unknown>(
+  'events.partitions.no_timeout',
+  `select set_config('statement_timeout', '0', true)`,
+)
+
+const timesOf = (partition: string) =>
+  statement<{ first: Date | null; last: Date | null }>(
+    `events.partitions.times.${partition}`,
+    `select min(recorded_at) as first, max(recorded_at) as last from "${partition}"`,
+  )
+
+const CLOSE = statement<unknown>(
+  'events.partitions.close',
+  `update event_log_partition p
+   set closed_at = now(), first_recorded_at = $3::timestamptz, last_recorded_at = $4::timestamptz
+   where p.log = $1 and p.name = $2 and p.closed_at is null`,
+)
 
 const DROP_OLDEST = statement<{ name: string | null }>(
   'events.partitions.drop_oldest',

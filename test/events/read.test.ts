@@ -130,6 +130,22 @@ test('§6 (4) the roll-over from 999 to 1000 of xid and id keeps the order, page
   expect(events.map((event) => event.position.id)).toContain(1000n)
 })
 
+test('§6 (8) ids beyond what a JavaScript number holds keep every digit', async () => {
+  // In an epoch that is over, where no watermark hides them.
+  await own.pool.query(
+    `insert into event (epoch, xid, tenant_id, subject_kind, subject_id, sequence, type, actor, correlation_id)
+     values (0, '9007199254740993', $1, 'thing', gen_random_uuid(), 1, 'x', 'x', 'x'),
+            (0, '9007199254740995', $1, 'thing', gen_random_uuid(), 1, 'x', 'x', 'x')`,
+    [TENANT],
+  )
+  const after = { ...start, position: { epoch: 0, xid: 9007199254740993n, id: 0n } }
+  const { events } = await readEvents(own.database, { tenantId: TENANT, after, limit: 1 })
+  expect(events.map((event) => event.position.xid)).toEqual([9007199254740993n])
+  const beyond = { ...after, position: events[0]!.position }
+  const next = await readEvents(own.database, { tenantId: TENANT, after: beyond, limit: 1 })
+  expect(next.events.map((event) => event.position.xid)).toEqual([9007199254740995n])
+})
+
 test('a log that was restored to an earlier moment answers a later cursor with expired, not with silence', async () => {
   const { end } = await readAll(start)
   const later = bookmarkAt(end.epoch, end.position.xid + 1_000_000n)

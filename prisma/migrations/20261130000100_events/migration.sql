@@ -130,24 +130,6 @@ begin
   return next;
 end $$;
 
--- Notes the times of partitions that can get no more events, once each: everything below the watermark is final.
-create function event_log_close_partitions(log text) returns void language plpgsql as $$
-declare
-  ended event_log_partition;
-begin
-  for ended in
-    select p.* from event_log_partition p
-    where p.log = $1 and p.closed_at is null
-      and (p.epoch < event_log_current_epoch() or p.upper <= pg_snapshot_xmin(pg_current_snapshot()))
-  loop
-    execute format('select min(recorded_at), max(recorded_at) from %I', ended.name)
-      into ended.first_recorded_at, ended.last_recorded_at;
-    update event_log_partition p
-    set closed_at = now(), first_recorded_at = ended.first_recorded_at, last_recorded_at = ended.last_recorded_at
-    where p.log = $1 and p.name = ended.name;
-  end loop;
-end $$;
-
 -- Drops the oldest partition when its youngest event is past the retention; returns its name. Only ever the
 -- oldest, so that what is left is one piece and a cursor either finds all that follows it or has expired. Not
 -- DETACH CONCURRENTLY: that is impossible beside a default partition.
