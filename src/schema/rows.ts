@@ -1,7 +1,7 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
-import { pageOf, rowsToRead } from '../domain/page.ts'
-import { connectionOf, type Connection, type PageArgs } from './connection.ts'
+import { pageOf, rowsToRead, type PageRequest } from '../domain/page.ts'
+import { connectionOf, pageRequestOf, type Connection, type PageArgs } from './connection.ts'
 import type { ApiContext } from './context.ts'
 import { keyIs } from './keyset-cursor.ts'
 
@@ -33,41 +33,83 @@ export interface PageOfRows {
  * A connection over rows in a total order: the columns in turn, the last of them unique. Read by keys rather than
  * by Prisma's `cursor`, which looks the row up and gives an empty page when that row is gone.
  */
-export async function rowsConnection<const Order extends Columns, Row extends KeyOf<Order>>(
+export const rowsConnection = <const Order extends Columns, Row extends KeyOf<Order>>(
   args: PageArgs,
   order: Order,
   read: (page: PageOfRows) => Promise<Row[]>,
   count: () => Promise<number>,
-): Promise<Connection<Row>> {
-  const columns = Object.keys(order)
-  const kinds = Object.fromEntries(Object.entries(order).map(([column, [kind]]) => [column, kind]))
-  return connectionOf(args, {
-    isKey: keyIs(kinds),
-    keyOf: (row: Row) => Object.fromEntries(columns.map((column) => [column, row[column]!])),
-    read: async (request) => {
-      const backwards = request.before !== undefined
-      const key = request.before ?? request.after
-      const steps = Object.entries(order).map(
-        ([column, [, direction]]) => [column, backwards ? turned(direction) : direction] as const,
-      )
-      const rows = await read({
-        where: (key === undefined ? {} : beyond(key, steps)) as never,
-        orderBy: steps.map(([column, direction]) => ({ [column]: direction })) as never,
-        take: rowsToRead(request),
-      })
-      return pageOf(request, rows)
-    },
+): Promise<Connection<Row>> =>
+  connectionOf(args, {
+    isKey: isKeyOf(order),
+    keyOf: keyOfRow(order),
+    read: async (request) => pageOf(request, await read(findOf(request, order))),
     count,
   })
+
+type Nested = (page: PageOfRows, path: string[], type: string) => unknown
+
+/**
+ * What to select of a relation for a connection of it, so that the pages of all parents come with the parents in
+ * one statement.
+ */
+export function nestedRows<const Order extends Columns>(
+  nested: Nested,
+  type: string,
+  args: PageArgs,
+  order: Order,
+  where: object,
+) {
+  const page = findOf(pageRequestOf<Key>(args, isKeyOf(order)), order)
+  const narrowed = { ...page, where: { AND: [where, page.where] } as never }
+  const [nodes, edges] = [['nodes'], ['edges', 'node']].map(
+    (path) => nested(narrowed, path, type) as { readonly select?: object },
+  )
+  const always = Object.fromEntries(Object.keys(order).map((column) => [column, true]))
+  const select = { ...nodes?.select, ...edges?.select, ...always }
+  return { ...narrowed, select: select as { readonly [Column in keyof Order]: true } }
+}
+
+/** The connection of rows that came with their parent, selected by `nestedRows`. */
+export const nestedConnection = <const Order extends Columns, Row extends KeyOf<Order>>(
+  args: PageArgs,
+  order: Order,
+  rows: readonly Row[],
+  count: () => Promise<number>,
+): Promise<Connection<Row>> =>
+  connectionOf(args, {
+    isKey: isKeyOf(order),
+    keyOf: keyOfRow(order),
+    read: async (request) => pageOf(request, [...rows]),
+    count,
+  })
+
+const isKeyOf = (order: Columns): ((key: unknown) => key is Key) =>
+  keyIs(Object.fromEntries(Object.entries(order).map(([column, [kind]]) => [column, kind])))
+
+const keyOfRow =
+  <Order extends Columns>(order: Order) =>
+  (row: KeyOf<Order>): Key =>
+    Object.fromEntries(Object.keys(order).map((column) => [column, row[column]!]))
+
+type Key = Readonly<Record<string, string | number>>
+
+function findOf(request: PageRequest<Key>, order: Columns): PageOfRows {
+  const backwards = request.before !== undefined
+  const key = request.before ?? request.after
+  const steps = Object.entries(order).map(
+    ([column, [, direction]]) => [column, backwards ? turned(direction) : direction] as const,
+  )
+  return {
+    where: (key === undefined ? {} : beyond(key, steps)) as never,
+    orderBy: steps.map(([column, direction]) => ({ [column]: direction })) as never,
+    take: rowsToRead(request),
+  }
 }
 
 const turned = (direction: Direction): Direction => (direction === 'asc' ? 'desc' : 'asc')
 
 /** Further in the first column, or equal there and further in the next, and so on. */
-const beyond = (
-  key: Readonly<Record<string, string | number>>,
-  steps: readonly (readonly [column: string, direction: Direction])[],
-) => ({
+const beyond = (key: Key, steps: readonly (readonly [column: string, direction: Direction])[]) => ({
   OR: steps.map(([column, direction], place) => ({
     ...Object.fromEntries(steps.slice(0, place).map(([earlier]) => [earlier, key[earlier]])),
     [column]: { [direction === 'asc' ? 'gt' : 'lt']: key[column] },

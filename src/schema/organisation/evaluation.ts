@@ -10,7 +10,7 @@ import { connectionType, pageArgs, pageCost } from '../connection.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
 import { OrgModelChange } from './change.ts'
 import { keyOf } from '../node-key.ts'
-import { rowsConnection, selectedRows } from '../rows.ts'
+import { nestedConnection, nestedRows } from '../rows.ts'
 
 export const OrgModelIssueSeverity = describedEnum('OrgModelIssueSeverity', 'How much an issue matters.', {
   BLOCKING: 'It keeps the draft from being activated until it is resolved.',
@@ -29,6 +29,7 @@ const OrgModelIssueEntityKind = describedEnum('OrgModelIssueEntityKind', 'What k
   PERSONA: 'A persona.',
   ATTRIBUTE: 'An attribute.',
   VALUE: 'A value of an attribute.',
+  ATTRIBUTE_OR_VALUE: 'An attribute, or a value of one: what the draft takes away from people who hold it.',
   EVALUATOR: 'An evaluator that did not do its work.',
   RESOLUTION: 'A resolution.',
 })
@@ -191,6 +192,14 @@ const OrgModelIssueFilter = builder.inputType('OrgModelIssueFilter', {
   }),
 })
 
+const BY_KEY = { issueKey: ['string', 'asc'] } as const
+
+const matching = (filter: typeof OrgModelIssueFilter.$inferInput | null | undefined) => ({
+  ...(filter?.severities == null ? {} : { severity: { in: filter.severities } }),
+  ...(filter?.states == null ? {} : { state: { in: filter.states } }),
+  ...(filter?.codes == null ? {} : { issueCode: { in: filter.codes } }),
+})
+
 export const OrgModelEvaluation = builder.prismaObject('OrgModelEvaluation', {
   description: 'What activating the draft would do, computed on one state of the draft and of what depends on it.',
   select: { id: true },
@@ -217,26 +226,14 @@ export const OrgModelEvaluation = builder.prismaObject('OrgModelEvaluation', {
       description: 'What was found, by key.',
       args: { filter: t.arg({ type: OrgModelIssueFilter, description: 'Which of them.' }), ...pageArgs(t) },
       complexity: pageCost,
-      resolve: ({ id }, { filter, ...args }, context, info) => {
-        const { orgModelIssue } = context.rows('orgmodel.read')
-        const where = {
-          evaluationId: id,
-          ...(filter?.severities == null ? {} : { severity: { in: filter.severities } }),
-          ...(filter?.states == null ? {} : { state: { in: filter.states } }),
-          ...(filter?.codes == null ? {} : { issueCode: { in: filter.codes } }),
-        }
-        return rowsConnection(
-          args,
-          { issueKey: ['string', 'asc'] },
-          (page) =>
-            orgModelIssue.findMany({
-              ...selectedRows(context, info, { issueKey: true }),
-              ...page,
-              where: { AND: [where, page.where] },
-            }),
-          () => orgModelIssue.count({ where }),
-        )
-      },
+      select: ({ filter, ...args }, _context, nestedSelection) => ({
+        id: true,
+        issues: nestedRows(nestedSelection as never, 'OrgModelIssue', args, BY_KEY, matching(filter)),
+      }),
+      resolve: ({ id, issues }, { filter, ...args }, context) =>
+        nestedConnection(args, BY_KEY, issues, () =>
+          context.rows('orgmodel.read').orgModelIssue.count({ where: { evaluationId: id, ...matching(filter) } }),
+        ),
     }),
   }),
 })

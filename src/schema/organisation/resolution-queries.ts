@@ -2,7 +2,7 @@ import { builder } from '../builder.ts'
 import { pageArgs, pageCost } from '../connection.ts'
 import { decodeId, idArg } from '../id.ts'
 import { keyOf } from '../node-key.ts'
-import { rowsConnection, selectedRows } from '../rows.ts'
+import { nestedConnection, nestedRows } from '../rows.ts'
 import { OrgModelActivationCheck, OrgModelEvaluation } from './evaluation.ts'
 import { OrgModelResolutionConnection, OrgModelResolutionStatus } from './resolution.ts'
 import { OrgModelVersion } from './version.ts'
@@ -13,6 +13,13 @@ const OrgModelResolutionFilter = builder.inputType('OrgModelResolutionFilter', {
     statuses: t.field({ type: [OrgModelResolutionStatus], description: 'Only resolutions in one of these statuses.' }),
     issueCodes: t.stringList({ description: 'Only resolutions of issues with these codes.' }),
   }),
+})
+
+const BY_ID = { id: ['uuid', 'asc'] } as const
+
+const matching = (filter: typeof OrgModelResolutionFilter.$inferInput | null | undefined) => ({
+  ...(filter?.statuses == null ? {} : { status: { in: filter.statuses } }),
+  ...(filter?.issueCodes == null ? {} : { issueCode: { in: filter.issueCodes } }),
 })
 
 builder.queryField('orgModelResolution', (t) =>
@@ -57,25 +64,15 @@ builder.prismaObjectFields(OrgModelVersion, (t) => ({
       ...pageArgs(t),
     },
     complexity: pageCost,
-    select: { id: true },
-    resolve: ({ id }, { filter, ...args }, context, info) => {
-      const { orgModelDraftResolution } = context.rows('orgmodel.read')
-      const where = {
-        draftVersionId: id,
-        ...(filter?.statuses == null ? {} : { status: { in: filter.statuses } }),
-        ...(filter?.issueCodes == null ? {} : { issueCode: { in: filter.issueCodes } }),
-      }
-      return rowsConnection(
-        args,
-        { id: ['uuid', 'asc'] },
-        (page) =>
-          orgModelDraftResolution.findMany({
-            ...selectedRows(context, info, { id: true }),
-            ...page,
-            where: { AND: [where, page.where] },
-          }),
-        () => orgModelDraftResolution.count({ where }),
-      )
-    },
+    select: ({ filter, ...args }, _context, nestedSelection) => ({
+      id: true,
+      resolutions: nestedRows(nestedSelection as never, 'OrgModelResolution', args, BY_ID, matching(filter)),
+    }),
+    resolve: ({ id, resolutions }, { filter, ...args }, context) =>
+      nestedConnection(args, BY_ID, resolutions, () =>
+        context
+          .rows('orgmodel.read')
+          .orgModelDraftResolution.count({ where: { draftVersionId: id, ...matching(filter) } }),
+      ),
   }),
 }))
