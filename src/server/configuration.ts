@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { StartupError } from '../database/index.ts'
@@ -138,18 +139,29 @@ const ALGORITHMS = z
     z.array(z.enum(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'])).min(1),
   )
 
+// Keys that came over an open line could be anybody's.
+const JWKS_URL = z.string().refine((text) => {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+}, 'must be an address that begins with https://')
+
+const PUBLIC_KEY = z
+  .string()
+  .transform((text) => text.replaceAll('\\n', '\n'))
+  .refine((text) => {
+    try {
+      return text.includes('BEGIN PUBLIC KEY') && createPublicKey(text).type === 'public'
+    } catch {
+      return false
+    }
+  }, 'must be a public key in PEM (SPKI) form')
+
 type Read = <T>(name: Variable, type: z.ZodType<T>) => T
 
 function tokenSource(read: Read, host: string): TokenSource {
-  const jwksUrl = read('JWT_JWKS_URL', z.url({ protocol: /^https?$/, error: 'must be an http(s) address' }).optional())
-  const publicKeyPem = read(
-    'JWT_PUBLIC_KEY',
-    z
-      .string()
-      .transform((text) => text.replaceAll('\\n', '\n'))
-      .refine((text) => text.includes('BEGIN PUBLIC KEY'), 'must be a public key in PEM (SPKI) form')
-      .optional(),
-  )
+  const jwksUrl = read('JWT_JWKS_URL', JWKS_URL.optional())
+  const publicKeyPem = read('JWT_PUBLIC_KEY', PUBLIC_KEY.optional())
   const hasProvider = jwksUrl !== undefined || publicKeyPem !== undefined
   const development = read('DEVELOPMENT_TOKENS', SWITCH.default(!hasProvider))
   if (development) return developmentSource(hasProvider, host)

@@ -48,6 +48,7 @@ async function startEmbedded(teardown: Teardown): Promise<string> {
 }
 
 const planOf = ({ connections, connectionsPerThread }: Configuration, threads: number) => ({
-  requests: connections,
+  // The event feed reads, and with NOTIFY listens, through these too.
+  'requests and feed': connections,
   ...(threads === 0 ? {} : { 'worker threads': threads * connectionsPerThread, leases: 1 }),
 })

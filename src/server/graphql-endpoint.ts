@@ -34,6 +34,9 @@ export interface ApiOptions<Context> {
 
 export const GRAPHQL_PATH = '/graphql'
 
+// A WebSocket's answer to a close; a client that gives none is gone or broken.
+const LONGEST_GOODBYE_MS = 2_000
+
 /** Everything at `/graphql`: what is refused before GraphQL begins, and then one of the three transports. */
 export class GraphqlEndpoint<Context> {
   readonly connections: OpenConnections
@@ -49,7 +52,10 @@ export class GraphqlEndpoint<Context> {
     const { metrics, limits } = options
     this.#options = options
     this.#origins = new Origins(options.allowedOrigins)
-    this.connections = new OpenConnections(metrics, { perSubject: limits.connectionsPerSubject })
+    this.connections = new OpenConnections(metrics, {
+      perSubject: limits.connectionsPerSubject,
+      inAll: limits.connections,
+    })
     this.#operations = new Operations({ ...options, deadlineMs: limits.operationMs })
     const shared = { ...options, operations: this.#operations, path: GRAPHQL_PATH }
     this.#queries = makeGraphqlHttp(shared)
@@ -95,7 +101,7 @@ export class GraphqlEndpoint<Context> {
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs)
     })
-    await Promise.race([late, Promise.all([...answered, this.#sockets.close(graceMs)])])
+    await Promise.race([late, Promise.all([...answered, this.#sockets.close(Math.min(graceMs, LONGEST_GOODBYE_MS))])])
     clearTimeout(timer)
   }
 
@@ -111,7 +117,8 @@ export class GraphqlEndpoint<Context> {
     if (caller === NOBODY && !this.#options.introspection && !this.#asksForGraphiql(request))
       throw apiError('UNAUTHENTICATED', 'This needs a token: send "Authorization: Bearer <token>".')
     const subscription = body !== null && wantsEventStream(request) ? subscriptionIn(body) : null
-    if (subscription !== null) return this.#stream(subscription, response, caller, masking)
+    if (subscription !== null && !this.#operations.isNoSubscription(subscription))
+      return this.#stream(subscription, response, caller, masking)
     const abort = new AbortController()
     response.once('close', () => {
       if (!response.writableFinished) abort.abort()
@@ -125,7 +132,8 @@ export class GraphqlEndpoint<Context> {
   }
 
   #stream(request: OperationRequest, response: ServerResponse, caller: Caller, masking: Masking): Promise<void> {
-    if (!this.connections.admits(caller)) throw apiError('RATE_LIMITED', 'Too many open streams for one subject.')
+    if (!this.connections.admits(caller))
+      throw apiError('RATE_LIMITED', 'Too many streams are open. Close some, or try again later.')
     const open = this.#operations.subscribe(request, (signal) => ({ ...caller, ...masking, signal }))
     const { limits, metrics } = this.#options
     return writeEventStream(response, open, caller, masking, {

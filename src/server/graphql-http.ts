@@ -93,7 +93,7 @@ function regie<Context>(options: {
 
   async function run(args: ExecutionArgs, execute: (args: ExecutionArgs) => unknown): Promise<ExecutionResult> {
     const { call } = args.contextValue as { call: Call }
-    const { definition } = operations.pick(
+    const definition = operations.pick(
       args.document,
       { operationName: args.operationName, variables: args.variableValues as Record<string, unknown> | undefined },
       call.incoming,
@@ -111,7 +111,9 @@ function regie<Context>(options: {
   }
 
   function finish(call: Call, errors: readonly GraphQLError[] | undefined): void {
-    const code = (errors?.[0]?.extensions['code'] as string | undefined) ?? 'OK'
+    // A client that left gets no answer, and no error either.
+    const withoutError = call.incoming.signal.aborted ? 'CLIENT_GONE' : 'OK'
+    const code = (errors?.[0]?.extensions['code'] as string | undefined) ?? withoutError
     const ms = performance.now() - call.startedAt
     metrics.operations.observe({ operation: call.operation, code }, ms / 1000)
     const { operation, operationName } = call

@@ -11,6 +11,8 @@ export interface ServerLimits extends DocumentLimits {
   readonly stalledMs: number
   readonly subscriptionsPerConnection: number
   readonly connectionsPerSubject: number
+  /** WebSockets and event streams of everybody. */
+  readonly connections: number
   readonly messagesPerTenSeconds: number
 }
 
@@ -30,5 +32,6 @@ export const DEFAULT_LIMITS: ServerLimits = {
   stalledMs: 30_000,
   subscriptionsPerConnection: 50,
   connectionsPerSubject: 20,
+  connections: 10_000,
   messagesPerTenSeconds: 200,
 }

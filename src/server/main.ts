@@ -45,15 +45,18 @@ process.on('uncaughtException', fault)
 process.on('unhandledRejection', fault)
 
 async function run(): Promise<Regie | null> {
+  let regie: Regie | null = null
   try {
-    return await startRegie(readConfiguration(withArguments(process.env, process.argv.slice(2))))
+    regie = await startRegie(readConfiguration(withArguments(process.env, process.argv.slice(2))))
+    // Told to stop while it was starting: there is nobody to greet.
+    if (stoppingSince === null) for (const line of await welcome(regie)) say(line)
+    return regie
   } catch (error) {
     printFailure(error, complain)
+    await regie?.stop()
     return null
   }
 }
 
 starting = run()
-const regie = await starting
-if (regie === null) process.exit(1)
-for (const line of await welcome(regie)) say(line)
+if ((await starting) === null) process.exit(1)

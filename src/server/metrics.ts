@@ -70,6 +70,18 @@ export class Metrics {
     registers: [this.registry],
   })
 
+  readonly #watermarkAge = new Gauge({
+    name: 'regie_event_watermark_age_seconds',
+    help: 'How long the oldest writing transaction has been open: it holds back every subscription.',
+    registers: [this.registry],
+  })
+
+  readonly #heldBack = new Gauge({
+    name: 'regie_events_held_back',
+    help: 'Committed events that nobody may read yet because of that transaction.',
+    registers: [this.registry],
+  })
+
   constructor() {
     collectDefaultMetrics({ register: this.registry })
   }
@@ -77,6 +89,11 @@ export class Metrics {
   eventsRead(events: number, lagSeconds: number): void {
     this.#events.inc(events)
     this.#eventLag.observe(lagSeconds)
+  }
+
+  watermark(ageSeconds: number, heldBack: number): void {
+    this.#watermarkAge.set(ageSeconds)
+    this.#heldBack.set(heldBack)
   }
 
   /** Shows numbers that parts of the process keep themselves; read when the metrics are asked for. */

@@ -28,38 +28,46 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
  */
 export class OpenConnections {
   readonly #open = new Set<OpenConnection>()
+  readonly #perSubject = new Map<string, number>()
   readonly #metrics: Metrics
-  readonly #mostPerSubject: number
+  readonly #limits: { readonly perSubject: number; readonly inAll: number }
+  #stopping = false
 
-  constructor(metrics: Metrics, limits: { readonly perSubject: number }) {
+  constructor(metrics: Metrics, limits: { readonly perSubject: number; readonly inAll: number }) {
     this.#metrics = metrics
-    this.#mostPerSubject = limits.perSubject
+    this.#limits = limits
   }
 
   get size(): number {
     return this.#open.size
   }
 
-  /** Whether the caller has room for one more. */
+  /** Whether there is room for one more, and for one more of this caller. */
   admits(caller: Caller): boolean {
-    const wanted = keyOf(caller)
-    let count = 0
-    for (const open of this.#open) if (keyOf(open.caller) === wanted) count += 1
-    return count < this.#mostPerSubject
+    return this.#open.size < this.#limits.inAll && this.#countOf(caller) < this.#limits.perSubject
   }
 
   add(connection: OpenConnection): Closed {
+    const { caller, transport } = connection
     this.#open.add(connection)
-    this.#metrics.connections.inc({ transport: connection.transport })
+    this.#perSubject.set(keyOf(caller), this.#countOf(caller) + 1)
+    this.#metrics.connections.inc({ transport })
     const expiry = this.#atExpiry(connection)
+    // It came in before the stop and is open only now.
+    if (this.#stopping) queueMicrotask(() => this.#end(connection, 'STOPPING'))
     return () => {
       clearTimeout(expiry)
-      if (this.#open.delete(connection)) this.#metrics.connections.dec({ transport: connection.transport })
+      if (!this.#open.delete(connection)) return
+      this.#metrics.connections.dec({ transport })
+      const left = this.#countOf(caller) - 1
+      if (left === 0) this.#perSubject.delete(keyOf(caller))
+      else this.#perSubject.set(keyOf(caller), left)
     }
   }
 
   /** Ends everything, for a stop of the server. */
   endAll(): void {
+    this.#stopping = true
     for (const connection of [...this.#open]) this.#end(connection, 'STOPPING')
   }
 
@@ -87,6 +95,10 @@ export class OpenConnections {
     }, everyMs)
     timer.unref()
     return () => clearInterval(timer)
+  }
+
+  #countOf(caller: Caller): number {
+    return this.#perSubject.get(keyOf(caller)) ?? 0
   }
 
   #atExpiry(connection: OpenConnection): NodeJS.Timeout | undefined {

@@ -40,12 +40,6 @@ export interface OperationRequest {
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** One operation picked out of a valid document. */
-export interface Operation {
-  readonly document: DocumentNode
-  readonly definition: OperationDefinitionNode
-}
-
 export type Answers = ResponseStream<unknown, ExecutionResult>
 
 const MOST_DOCUMENTS = 1_000
@@ -100,7 +94,7 @@ export class Operations<Context> {
   }
 
   /** The operation to run, of a valid document. @throws GraphQLError BAD_USER_INPUT, UNAUTHENTICATED */
-  pick(document: DocumentNode, request: Omit<OperationRequest, 'query'>, incoming: Incoming): Operation {
+  pick(document: DocumentNode, request: Omit<OperationRequest, 'query'>, incoming: Incoming): OperationDefinitionNode {
     const { operationName, variables } = request
     if (nestsDeeper(variables, DEEPEST_VARIABLES))
       throw badInput(`Variables may be nested ${DEEPEST_VARIABLES} levels deep.`)
@@ -113,7 +107,17 @@ export class Operations<Context> {
       throw new GraphQLError('This needs a token: send "Authorization: Bearer <token>".', {
         extensions: { code: 'UNAUTHENTICATED' },
       })
-    return { document, definition }
+    return definition
+  }
+
+  /** Whether it is certain that this is a query or a mutation; false also for what cannot be parsed. */
+  isNoSubscription(request: OperationRequest): boolean {
+    try {
+      const definition = getOperationAST(this.parse(request.query), request.operationName)
+      return definition != null && definition.operation !== OperationTypeNode.SUBSCRIPTION
+    } catch {
+      return false
+    }
   }
 
   /** The caller's own context for one operation or one event. */
@@ -133,7 +137,7 @@ export class Operations<Context> {
       const document = this.parse(request.query)
       const invalid = this.validate(document)
       if (invalid.length > 0) return { errors: invalid.map(mask) }
-      const { definition } = this.pick(document, request, incoming)
+      const definition = this.pick(document, request, incoming)
       if (definition.operation !== OperationTypeNode.SUBSCRIPTION)
         return {
           errors: [mask(badInput('Only subscriptions run here: send queries and mutations as JSON over HTTP.'))],

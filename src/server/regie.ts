@@ -15,6 +15,7 @@ import { keepPartitions } from './maintenance.ts'
 import { Metrics } from './metrics.ts'
 import { keptSecret, randomSecret } from './secrets.ts'
 import { Teardown } from './teardown.ts'
+import { watchWatermark } from './watermark-watch.ts'
 
 /** A running Regie. */
 export interface Regie {
@@ -137,6 +138,7 @@ async function startFeed({ configuration, database, codec, metrics, log }: FeedP
     onRead: ({ events, lagSeconds }) => metrics.eventsRead(events, lagSeconds),
   })
   teardown.add('event feed', () => feed.stop())
+  teardown.add('watermark', watchWatermark(database, metrics, log))
   await feed.start()
   return feed
 }
@@ -179,7 +181,7 @@ interface ApiParts {
 async function apiOf({ configuration, database, issuer, feed, codec, jobs }: ApiParts) {
   const { makeContext, schema } = await import('../schema/index.ts')
   const { drafts, tenantHooks } = await import('./composition.ts')
-  const verify = await makeTokenVerifier(tokenRules(configuration, issuer))
+  const verify = makeTokenVerifier(tokenRules(configuration, issuer))
   const { allowedOrigins, introspection, graphiql, requireOperationName, limits } = configuration
   return {
     schema,

@@ -57,6 +57,7 @@ export class WebSockets<Context> {
   readonly #options: WebSocketOptions<Context>
   readonly #sockets: WebSocketServer
   readonly #protocol
+  #closing = false
 
   constructor(options: WebSocketOptions<Context>) {
     this.#options = options
@@ -84,8 +85,9 @@ export class WebSockets<Context> {
     server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
   }
 
-  /** Waits for the sockets to say good-bye, at most `graceMs`, then drops them. */
+  /** Takes no more sockets, waits for those there are to say good-bye, at most `graceMs`, then drops them. */
   async close(graceMs: number): Promise<void> {
+    this.#closing = true
     for (const socket of this.#sockets.clients) socket.close(CLOSE.RESTARTING, RESTARTING)
     const dropping = setTimeout(() => {
       for (const socket of this.#sockets.clients) socket.terminate()
@@ -96,6 +98,7 @@ export class WebSockets<Context> {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (this.#closing) return this.#refuse(socket, '503 Service Unavailable')
     const path = request.url?.split('?', 1)[0]
     if (path !== this.#options.path) return this.#refuse(socket, '404 Not Found')
     // CORS does not cover WebSockets: without this any web page could open one.
@@ -159,7 +162,7 @@ export class WebSockets<Context> {
     extra.authorization = authorizationOf(connection.connectionParams)
     if (!(await this.#identify(extra, extra.masking.correlationId))) return false
     if (!this.#options.connections.admits(extra.caller)) {
-      this.#close(extra, CLOSE.TRY_AGAIN_LATER, 'Too many connections for one subject')
+      this.#close(extra, CLOSE.TRY_AGAIN_LATER, 'Too many connections')
       return false
     }
     const { socket, caller } = extra

@@ -1,4 +1,5 @@
 import { statement, type Queryable } from '../database/index.ts'
+import { ConflictError } from '../errors/index.ts'
 import { createTenant } from '../viewer/index.ts'
 import type { Regie } from './regie.ts'
 
@@ -43,7 +44,14 @@ async function demoTenant(regie: Regie): Promise<{ readonly id: string; readonly
     tokenExpiresAt: now,
     correlationId: 'first-start',
   }
-  return createTenant({ operator, database: regie.database }, { name: DEMO }, tenantHooks)
+  try {
+    return await createTenant({ operator, database: regie.database }, { name: DEMO }, tenantHooks)
+  } catch (error) {
+    // Another process made its first start on this database at the same moment.
+    const made = error instanceof ConflictError ? await firstTenant(regie.database) : undefined
+    if (made === undefined) throw error
+    return made
+  }
 }
 
 const firstTenant = async (database: Queryable) => (await database.run(FIRST_TENANT, [DEMO]))[0]

@@ -1,4 +1,5 @@
-import { createRemoteJWKSet, errors, importSPKI, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
+import { createPublicKey } from 'node:crypto'
+import { createRemoteJWKSet, errors, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'
 
 /** Where keys come from and what a token must say. */
@@ -43,7 +44,7 @@ export class KeysUnavailable extends Error {
 export type VerifyToken = (token: string) => Promise<Claims>
 
 /** @returns a function that throws `TokenRefused` or `KeysUnavailable`. */
-export async function makeTokenVerifier(rules: TokenRules): Promise<VerifyToken> {
+export function makeTokenVerifier(rules: TokenRules): VerifyToken {
   const options = {
     issuer: rules.issuer,
     audience: rules.audience,
@@ -51,7 +52,7 @@ export async function makeTokenVerifier(rules: TokenRules): Promise<VerifyToken>
     requiredClaims: ['sub', 'iat', 'exp'],
     clockTolerance: CLOCK_TOLERANCE_SECONDS,
   }
-  const verify = await verifierOf(rules)
+  const verify = verifierOf(rules)
   return async (token) => {
     let payload: JWTPayload
     try {
@@ -68,13 +69,13 @@ const CLOCK_TOLERANCE_SECONDS = 5
 
 type Verify = (token: string, options: Parameters<typeof jwtVerify>[2]) => Promise<{ payload: JWTPayload }>
 
-async function verifierOf(rules: TokenRules): Promise<Verify> {
+function verifierOf(rules: TokenRules): Verify {
   if ('jwksUrl' in rules.keys) {
     const keys = createRemoteJWKSet(new URL(rules.keys.jwksUrl), { timeoutDuration: 3_000, cooldownDuration: 10_000 })
     return (token, options) => jwtVerify(token, keys, options)
   }
-  const key =
-    'key' in rules.keys ? rules.keys.key : await importSPKI(rules.keys.publicKeyPem, rules.algorithms[0] ?? 'RS256')
+  // Not jose's importSPKI: it ties the key to one algorithm, and an RSA key serves several.
+  const key = 'key' in rules.keys ? rules.keys.key : createPublicKey(rules.keys.publicKeyPem)
   return (token, options) => jwtVerify(token, key, options)
 }
 

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -87,8 +88,12 @@ test('a variable that looks like ours and is not is pointed out', () => {
 })
 
 test('every example is accepted', () => {
+  const { publicKey } = generateKeyPairSync('ed25519', {
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
   for (const [name, { example }] of Object.entries(VARIABLES)) {
-    const value = name === 'JWT_PUBLIC_KEY' ? '-----BEGIN PUBLIC KEY-----\\nMCow\\n-----END PUBLIC KEY-----' : example
+    const value = name === 'JWT_PUBLIC_KEY' ? publicKey : example
     const environment =
       name === 'DEVELOPMENT_TOKENS' || name === 'HOST' ? { ...PROVIDER, [name]: value } : { [name]: value }
     const complete = name.startsWith('JWT_') ? { ...PROVIDER, [name]: value } : environment

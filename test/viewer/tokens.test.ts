@@ -39,7 +39,7 @@ async function token(made: Made = {}): Promise<string> {
 }
 
 test('a good token says who it is', async () => {
-  const verify = await makeTokenVerifier(rules)
+  const verify = makeTokenVerifier(rules)
   const claims = await verify(await token())
   expect(claims).toMatchObject({ subject: 'ann', tenantId: TENANT, roles: ['editor'] })
   expect(claims.expiresAt.getTime() - claims.issuedAt.getTime()).toBe(3_600_000)
@@ -75,7 +75,7 @@ const REFUSED: Record<string, () => Promise<string>> = {
 
 for (const [name, make] of Object.entries(REFUSED)) {
   test(`R38 ${name} is refused without a word of its content`, async () => {
-    const verify = await makeTokenVerifier(rules)
+    const verify = makeTokenVerifier(rules)
     const given = await make()
     const refusal = await verify(given).then(
       () => null,
@@ -103,15 +103,13 @@ afterAll(() => new Promise((resolve) => jwks.close(resolve)))
 test('R38 keys are fetched from a JWKS address', async () => {
   const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'RS256' }
   answer = () => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) })
-  const verify = await makeTokenVerifier({ ...RULES, keys: { jwksUrl } })
+  const verify = makeTokenVerifier({ ...RULES, keys: { jwksUrl } })
   expect(await verify(await token())).toMatchObject({ subject: 'ann' })
 })
 
 test('R38 an identity provider that is down refuses nobody: it is said that keys cannot be had', async () => {
   answer = () => ({ status: 503, body: 'maintenance' })
-  await expect((await makeTokenVerifier({ ...RULES, keys: { jwksUrl } }))(await token())).rejects.toThrow(
-    KeysUnavailable,
-  )
-  const nowhere = await makeTokenVerifier({ ...RULES, keys: { jwksUrl: 'http://127.0.0.1:1/keys' } })
+  await expect(makeTokenVerifier({ ...RULES, keys: { jwksUrl } })(await token())).rejects.toThrow(KeysUnavailable)
+  const nowhere = makeTokenVerifier({ ...RULES, keys: { jwksUrl: 'http://127.0.0.1:1/keys' } })
   await expect(nowhere(await token())).rejects.toThrow(KeysUnavailable)
 })
