@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import type { Call } from '../../src/domain/call.ts'
 import {
-  countPeople,
   createPersona,
   diffVersions,
   importOrgModel,
@@ -14,7 +13,7 @@ import {
   personaAudience,
 } from '../../src/domain/organisation/index.ts'
 import { useDatabase } from '../harness/database.ts'
-import { activate, attributeId, discard, newTenant, valueId } from './tenant.ts'
+import { activate, attributeId, discard, newTenant, rowsOf, valueId } from './tenant.ts'
 
 const db = useDatabase()
 
@@ -131,7 +130,7 @@ test('importing the same model again changes nothing; what it leaves out is remo
   ])
   expect(await diffVersions(call, model.versionId, imported.version.id)).toEqual(imported.changes)
   await discard(call, imported.version.id)
-  expect(await countPeople(call)).toBe(1_470)
+  expect(await (await rowsOf(call)).person.count()).toBe(1_470)
 })
 
 test('a model with problems is refused whole, with every place', async () => {

@@ -1,22 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/domain/call.ts'
 import {
-  countPeople,
   erasePerson,
   importPeople,
-  listPeople,
   type ModelSnapshot,
   PeopleInvalidError,
-  personByExternalId,
-  personById,
   type PersonInput,
-  personKey,
-  personValues,
   upsertPerson,
 } from '../../src/domain/organisation/index.ts'
 import { useDatabase } from '../harness/database.ts'
-import { attributeId, newTenant, tenantWithModel, valueId, withRoles } from './tenant.ts'
+import { attributeId, newTenant, rowsOf, tenantWithModel, valueId, withRoles } from './tenant.ts'
 
 const db = useDatabase()
 let call: Call
@@ -28,15 +21,24 @@ beforeAll(async () => {
 const import_ = (...people: PersonInput[]) => importPeople(call, { people })
 
 const held = async (externalId: string) => {
-  const person = await personByExternalId(call, externalId)
-  const values = (await personValues(call, [person!.id])).get(person!.id) ?? []
+  const values = await (await rowsOf(call)).personAttributeValue.findMany({
+    where: { person: { externalId, tenantId: call.viewer.tenantId } },
+    orderBy: { item: 'asc' },
+  })
   return Object.fromEntries(
     [...model.attributes.values()].flatMap(({ id, key }) => {
       const own = values.filter((value) => value.attributeId === id)
-      return own.length === 0 ? [] : [[key, own.map((v) => v.valueId ?? v.text ?? v.number ?? v.date ?? v.bool)]]
+      const plain = own.map(
+        ({ valueId: choice, text, number, date, bool }) =>
+          choice ?? text ?? number?.toNumber() ?? date?.toISOString().slice(0, 10) ?? bool,
+      )
+      return own.length === 0 ? [] : [[key, plain]]
     }),
   )
 }
+
+const countPeople = async (of: Call) => (await rowsOf(of)).person.count()
+const personById = async (of: Call, id: string) => (await rowsOf(of)).person.findFirst({ where: { id } })
 
 const events = async (of: Call) =>
   (
@@ -164,44 +166,27 @@ describe('import', () => {
 })
 
 describe('single people', () => {
-  test('a person is made, found by both ids, and erased with all it held', async () => {
+  test('a person is made, and erased with all it held', async () => {
     const person = await upsertPerson(call, { externalId: ' erase me ', values: { department: 'hr' } })
     expect(person.externalId).toBe('erase me')
-    expect(await personById(call, person.id.toUpperCase())).toEqual(person)
-    expect(await erasePerson(call, { personId: person.id })).toEqual({ erased: true })
+    expect(await personById(call, person.id)).toMatchObject(person)
+    expect(await erasePerson(call, { personId: person.id.toUpperCase() })).toEqual({ erased: true })
     expect(await personById(call, person.id)).toBeNull()
     expect(await erasePerson(call, { personId: person.id })).toEqual({ erased: false })
     expect(await erasePerson(call, { personId: 'nonsense' })).toEqual({ erased: false })
     const left = await db.pool.query('select from person_attribute_value where person_id = $1', [person.id])
     expect(left.rowCount).toBe(0)
   })
-
-  test('people are listed by keyset in both directions', async () => {
-    const own = await newTenant(db.database)
-    await importPeople(own, { people: [1, 2, 3, 4, 5].map((n) => ({ externalId: `${n}`, values: {} })) })
-    const all = (await listPeople(own, { limit: 100 })).rows
-    expect(all).toHaveLength(5)
-    const first = await listPeople(own, { limit: 3 })
-    expect(first).toEqual({ rows: all.slice(0, 3), hasMore: true })
-    const second = await listPeople(own, { limit: 3, after: personKey(first.rows[2]!) })
-    expect(second).toEqual({ rows: all.slice(3), hasMore: false })
-    const back = await listPeople(own, { limit: 2, before: personKey(second.rows[0]!) })
-    expect(back).toEqual({ rows: all.slice(1, 3), hasMore: true })
-  })
 })
 
 describe('permissions and tenants', () => {
-  test('reading and writing people need their permissions', async () => {
+  test('writing people needs their permissions', async () => {
     const person = await upsertPerson(call, { externalId: 'someone', values: {} })
     const forbidden = { code: 'FORBIDDEN' }
     const reader = withRoles(call, 'reader')
-    expect(await personById(reader, person.id)).not.toBeNull()
     await expect(importPeople(reader, { people: [{ externalId: 'x', values: {} }] })).rejects.toMatchObject(forbidden)
     await expect(upsertPerson(reader, { externalId: 'x', values: {} })).rejects.toMatchObject(forbidden)
     await expect(erasePerson(reader, { personId: person.id })).rejects.toMatchObject(forbidden)
-    const nobody = withRoles(call)
-    await expect(personById(nobody, person.id)).rejects.toMatchObject(forbidden)
-    await expect(personValues(nobody, [person.id])).rejects.toMatchObject(forbidden)
   })
 
   test('C45 another tenant’s people do not exist, and the same external id is another person there', async () => {
@@ -211,8 +196,6 @@ describe('permissions and tenants', () => {
       await upsertPerson(theirs.call, { externalId: 'shared', values: { department: 'sales' } }),
     ]
     expect(mine.id).not.toBe(other.id)
-    expect(await personById(call, other.id)).toBeNull()
-    expect((await personValues(call, [other.id, mine.id, randomUUID()])).size).toBe(1)
     expect(await erasePerson(call, { personId: other.id })).toEqual({ erased: false })
     expect(await personById(theirs.call, other.id)).not.toBeNull()
   })

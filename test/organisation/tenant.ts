@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Database } from '../../src/database/index.ts'
+import type { Database, TenantClient } from '../../src/database/index.ts'
 import type { Call } from '../../src/domain/call.ts'
 import {
   createInitialVersion,
@@ -7,6 +7,8 @@ import {
   type ImportedAttribute,
   loadModel,
   type ModelSnapshot,
+  type OrgModelVersion,
+  versionById,
   versionLifecycle,
 } from '../../src/domain/organisation/index.ts'
 import { readerOf } from '../../src/domain/organisation/reader.ts'
@@ -118,4 +120,26 @@ function attributeByKey(model: ModelSnapshot, key: string) {
   const attribute = [...model.attributes.values()].find((candidate) => candidate.key === key)
   if (attribute === undefined) throw new Error(`The model has no attribute ${key}.`)
   return attribute
+}
+
+/** Prisma as the call's tenant sees it, for looking at rows. */
+export const rowsOf = (call: Call): Promise<TenantClient> => call.database.forTenant(call.viewer.tenantId)
+
+/** The draft, when one is open. */
+export async function openDraft(call: Call): Promise<OrgModelVersion | null> {
+  const row = await (await rowsOf(call)).orgModelVersion.findFirst({ where: { status: 'DRAFT' } })
+  return row === null ? null : versionById(call, row.id)
+}
+
+/** The person with this outside key. */
+export const personByExternalId = async (call: Call, externalId: string) =>
+  (await rowsOf(call)).person.findFirst({ where: { externalId } })
+
+/** What these people hold, by person. */
+export async function personValues(call: Call, personIds: readonly string[]) {
+  const rows = await (await rowsOf(call)).personAttributeValue.findMany({
+    where: { personId: { in: [...personIds] } },
+    orderBy: { item: 'asc' },
+  })
+  return new Map(personIds.map((id) => [id, rows.filter(({ personId }) => personId === id)]))
 }

@@ -1,4 +1,4 @@
-export { activationOf, type Activation } from './activation/activation.ts'
+export type { Activation } from './activation/activation.ts'
 export type { AudienceReceipt } from './activation/audience-receipt.ts'
 export type { ActivateDraftInput } from './activation/activate.ts'
 export type { DiscardDraftInput } from './activation/discard.ts'
@@ -11,7 +11,6 @@ export {
 export { composeDrafts, type Drafts, type DraftsOptions } from './drafts.ts'
 export type { Activatability, ActivationObstacle } from './impact/can-activate.ts'
 export type { Holding, ImpactContext } from './impact/context.ts'
-export { latestEvaluation } from './impact/evaluate-draft.ts'
 export type { Evaluation, EvaluationInputs, EvaluationTrigger } from './impact/evaluation-store.ts'
 export type { Evaluator } from './impact/evaluator.ts'
 export type { EvaluationWithIssues } from './impact/fresh-evaluation.ts'
@@ -42,18 +41,8 @@ export type { ResolutionRequest } from './resolutions/cancel.ts'
 export type { ResolutionInput } from './resolutions/check-submission.ts'
 export { ResolutionsInvalidError, type ResolutionProblem } from './resolutions/errors.ts'
 export { resolutionLifecycle, type ResolutionStatus } from './resolutions/lifecycle.ts'
-export {
-  countResolutions,
-  resolutionById,
-  resolutionKey,
-  resolutionsByIds,
-  resolutionsOfDraft,
-  resolutionsOfIssues,
-  type ResolutionFilter,
-  type ResolutionKey,
-} from './resolutions/read.ts'
+export { resolutionById } from './resolutions/read.ts'
 export { isRetrying, type Resolution } from './resolutions/resolution.ts'
-export { RETRY_DELAYS_MS } from './resolutions/resolution-job.ts'
 export type { NewStagedEffect, StagedEffect } from './resolutions/staged-effect.ts'
 export type { SubmitResolutionsInput, SubmittedResolution } from './resolutions/submit.ts'
 export { bumpDownstream, bumpPeople, downstreamClock, type DownstreamClock } from './clock.ts'
@@ -72,17 +61,7 @@ export {
   type ModelValue,
 } from './model/model.ts'
 export { netChanges, type NetChange, type NetChangeKind } from './model/net-change.ts'
-export type { Person, PersonValue } from './people/person.ts'
-export {
-  countPeople,
-  listPeople,
-  peopleByIds,
-  personByExternalId,
-  personById,
-  personKey,
-  personValues,
-  type PersonKey,
-} from './people/read.ts'
+export { personKey, type Person, type PersonKey } from './people/person.ts'
 export { PeopleInvalidError, type PersonInput, type PersonProblem } from './people/resolve.ts'
 export {
   erasePerson,
@@ -93,7 +72,6 @@ export {
 } from './people/write.ts'
 export {
   audienceCount,
-  audienceIds,
   personaAudience,
   type Audience,
   type PersonaAudience,
@@ -101,16 +79,7 @@ export {
 } from './personas/audience.ts'
 export { PersonaFilterInvalidError, PersonaInvalidError } from './personas/errors.ts'
 export { validityOf, type Persona, type PersonaKind, type PersonaValidity } from './personas/persona.ts'
-export {
-  countPersonas,
-  listPersonas,
-  personaById,
-  personaKey,
-  personasByIds,
-  personasInUse,
-  type PersonaFilter,
-  type PersonaKey,
-} from './personas/read.ts'
+export { personaById } from './personas/read.ts'
 export { personaExtractor } from './personas/references.ts'
 export {
   archivePersona,
@@ -140,7 +109,6 @@ export {
   type SourceKind,
   type SourceState,
 } from './references/reference.ts'
-export { listUsages, usageKey, type UsageFilter, type UsageKey } from './references/usages.ts'
 export {
   addAttribute,
   removeAttribute,
@@ -163,27 +131,7 @@ export {
 export { importOrgModel, type ImportOrgModelInput, type OrgModelImported } from './versions/import.ts'
 export type { ImportedAttribute, ImportedValue } from './versions/import-plan.ts'
 export { lockActive, lockVersions, type LockedVersion, type LockedVersions } from './versions/lock.ts'
-export {
-  listOperations,
-  operationKey,
-  type Operation,
-  type OperationKey,
-  type OperationKind,
-} from './versions/operations.ts'
-export {
-  activeVersion,
-  countVersions,
-  listVersions,
-  modelOf,
-  modelsOf,
-  openDraft,
-  versionById,
-  versionByNumber,
-  versionKey,
-  versionsByIds,
-  type VersionFilter,
-  type VersionKey,
-} from './versions/read.ts'
+export { activeVersion, modelOf, modelsOf, versionById } from './versions/read.ts'
 export {
   addValue,
   removeValue,

@@ -18,3 +18,10 @@ export interface PersonValue {
   readonly date: string | null
   readonly bool: boolean | null
 }
+
+/** What a list of people is ordered by: the order in which they came. */
+export interface PersonKey {
+  readonly id: string
+}
+
+export const personKey = ({ id }: PersonKey): PersonKey => ({ id })

@@ -7,9 +7,8 @@ import { type Page, pageOf, type PageRequest, rowsToRead } from '../../page.ts'
 import { canonicalId } from '../ids.ts'
 import { loadModel } from '../model/load.ts'
 import { fieldsOf, type ModelSnapshot } from '../model/model.ts'
-import { STORED } from '../people/held.ts'
-import type { Person } from '../people/person.ts'
-import type { PersonKey } from '../people/read.ts'
+import type { Person, PersonKey } from '../people/person.ts'
+import { STORED } from '../people/stored.ts'
 import { type Reader, readerOf } from '../reader.ts'
 import { activeVersion, versionById } from '../versions/read.ts'
 import { PersonaInvalidError } from './errors.ts'
@@ -46,14 +45,6 @@ export async function audienceCount(reader: Reader, persona: Audience, model: Mo
   const sql = unnamed<{ count: number }>(`select count(*)::int as count from (${ids}) audience`)
   const [row] = await reader.query(sql, parameters.values)
   return row?.count ?? 0
-}
-
-/** The ids of all who belong to the persona, ascending. @throws PersonaInvalidError */
-export async function audienceIds(reader: Reader, persona: Audience, model: ModelSnapshot): Promise<string[]> {
-  const parameters = new Parameters(2)
-  const ids = belongingSql(persona, model, parameters)
-  const sql = unnamed<{ id: string }>(`select audience.id::text as id from (${ids}) audience order by audience.id`)
-  return (await reader.query(sql, parameters.values)).map(({ id }) => id)
 }
 
 /** What of a persona says who belongs to it. */

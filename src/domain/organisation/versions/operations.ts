@@ -1,8 +1,4 @@
 import { statement, type Tx } from '../../../database/index.ts'
-import { mustBeAllowed } from '../../../viewer/index.ts'
-import type { Call } from '../../call.ts'
-import { type Page, pageOf, type PageRequest, rowsToRead } from '../../page.ts'
-import { canonicalId } from '../ids.ts'
 import type { Json } from '../model/canonical.ts'
 
 export type OperationKind =
@@ -28,12 +24,6 @@ export interface Operation {
   readonly createdAt: Date
 }
 
-export interface OperationKey {
-  readonly seq: number
-}
-
-export const operationKey = ({ seq }: OperationKey): OperationKey => ({ seq })
-
 export async function appendOperation(
   tx: Tx,
   operation: Omit<Operation, 'createdAt'> & { readonly versionId: string },
@@ -50,34 +40,3 @@ const APPEND = statement<unknown>(
      "versionId" uuid, seq bigint, op text, "attributeId" uuid, "valueId" uuid, before jsonb, after jsonb,
      actor text, "correlationId" text)`,
 )
-
-/** The edits of a version in the order in which they were made. */
-export async function listOperations(
-  call: Call,
-  request: { readonly versionId: string } & PageRequest<OperationKey>,
-): Promise<Page<Operation>> {
-  mustBeAllowed(call.viewer, 'orgmodel.read')
-  const { after, before } = request
-  const client = await call.database.forTenant(call.viewer.tenantId)
-  const versionId = canonicalId(request.versionId)
-  if (versionId === null) return { rows: [], hasMore: false }
-  const seq = {
-    ...(after === undefined ? {} : { gt: after.seq }),
-    ...(before === undefined ? {} : { lt: before.seq }),
-  }
-  const rows = await client.orgModelOperation.findMany({
-    where: { versionId, ...(after === undefined && before === undefined ? {} : { seq }) },
-    orderBy: { seq: before === undefined ? 'asc' : 'desc' },
-    take: rowsToRead(request),
-  })
-  return pageOf(
-    request,
-    rows.map(({ tenantId: _tenant, versionId: _version, ...row }) => ({
-      ...row,
-      op: row.op as OperationKind,
-      seq: Number(row.seq),
-      before: row.before as Json,
-      after: row.after as Json,
-    })),
-  )
-}
