@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { sqlState } from '../../src/database/index.ts'
 import type { Call } from '../../src/domain/call.ts'
@@ -20,7 +21,7 @@ import {
   versionById,
   versionLifecycle,
 } from '../../src/domain/organisation/index.ts'
-import { allOrderedPairs } from '../../src/transitions/index.ts'
+import { allOrderedPairs, lifecycleDiagram } from '../../src/transitions/index.ts'
 import { useDatabase } from '../harness/database.ts'
 import { expectDatabaseAgrees } from '../transitions/agreement.ts'
 import {
@@ -374,4 +375,8 @@ describe('permissions and tenants', () => {
     )
     await expect(insert).rejects.toMatchObject({ code: '23503' })
   })
+})
+
+test('the page about the organisation shows the lifecycle as it is', () => {
+  expect(readFileSync('docs/organisation.md', 'utf8')).toContain(lifecycleDiagram(versionLifecycle).trim())
 })
