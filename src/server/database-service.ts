@@ -30,14 +30,21 @@ export async function openDatabase(
   } else await requireMigrated(url)
   const { summary } = await checkConnections(url, planOf(configuration, threads))
   log.info(`uses up to ${summary}`)
+  let closing = false
   const database = new Database({
     url,
     max: configuration.connections,
     applicationName: 'regie server',
     preparedStatements: configuration.preparedStatements,
-    onConnectionLost: (error) => log.warn({ err: error }, 'a database connection was lost'),
+    // A pool counts as closed before its sockets are: an embedded server that stops next may cut one off first.
+    onConnectionLost: (error) => {
+      if (!closing) log.warn({ err: error }, 'a database connection was lost')
+    },
   })
-  teardown.add('database', () => database.close())
+  teardown.add('database', () => {
+    closing = true
+    return database.close()
+  })
   return { url, database }
 }
 

@@ -52,8 +52,9 @@ async function overSse(server: RunningFixture, count: number, token: string): Pr
 }
 
 const TRANSPORTS = {
-  WebSocket: { open: overWebSocket, expired: 4403, stopped: 1012 },
-  SSE: { open: overSse, expired: 'UNAUTHENTICATED', stopped: 'SERVICE_UNAVAILABLE' },
+  // `openingMs`: what opening one stream may take, so that all are open before their token expires.
+  WebSocket: { open: overWebSocket, openingMs: 5, expired: 4403, stopped: 1012 },
+  SSE: { open: overSse, openingMs: 30, expired: 'UNAUTHENTICATED', stopped: 'SERVICE_UNAVAILABLE' },
 }
 
 /**
@@ -77,7 +78,7 @@ export function streamLifetimes(count: number): void {
   }
 
   for (const transport of ['WebSocket', 'SSE'] as const) {
-    const { expired, stopped } = TRANSPORTS[transport]
+    const { expired, stopped, openingMs } = TRANSPORTS[transport]
 
     // An HTTP client has no word for "complete": it closes the response.
     if (transport === 'WebSocket') {
@@ -97,8 +98,7 @@ export function streamLifetimes(count: number): void {
     })
 
     test(`R36 ${count} streams over ${transport} whose token expires`, async () => {
-      // Long enough for all to open: a stream begins with the token's life as it is then.
-      const { server, streams } = await begin(transport, `ann+${1_500 + count * 5}`)
+      const { server, streams } = await begin(transport, `ann+${1_500 + count * openingMs}`)
       expect(new Set(await streams.ends())).toEqual(new Set([expired]))
       await nothingLeft(server)
     })
