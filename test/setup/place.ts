@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { projectFolder } from '../../src/database/index.ts'
 
@@ -47,17 +57,10 @@ export function freshCopy(person: Person, path: string): string {
   return path
 }
 
-/** Runs npm as the user, in the folder, with nothing of our own surroundings but the way to programs and registry. */
-export async function npm(
-  person: Person,
-  folder: string,
-  ...args: string[]
-): Promise<{ code: number; output: string }> {
-  const [program, ...rest] =
-    person.node === undefined
-      ? ['npm', ...args]
-      : ['npm', 'exec', '--yes', `--package=node@${person.node}`, '--', 'npm', ...args]
-  const child = spawn(program as string, rest, {
+/** Starts npm as the user, in the folder, with nothing of our own surroundings but the way to programs and registry. */
+export async function startNpm(person: Person, folder: string, args: readonly string[], variables: object = {}) {
+  const own = person.node === undefined ? [] : ['exec', '--yes', `--package=node@${person.node}`, '--', 'npm']
+  return spawn('npm', [...own, ...args], {
     cwd: folder,
     uid: person.uid,
     gid: person.uid,
@@ -65,15 +68,39 @@ export async function npm(
       HOME: person.home,
       PATH: process.env['PATH'],
       npm_config_registry: process.env['npm_config_registry'] ?? (await registry()),
+      ...variables,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+}
+
+/** Runs npm to its end. */
+export async function npm(
+  person: Person,
+  folder: string,
+  ...args: string[]
+): Promise<{ code: number; output: string }> {
+  const child = await startNpm(person, folder, args)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   }
   const [code] = (await once(child, 'close')) as [number | null]
   return { code: code ?? -1, output }
+}
+
+/** Command lines of the processes that work in or on the folder. Linux only. */
+export function processesOf(folder: string): string[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .flatMap((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+        return command.includes(folder) || readlinkSync(`/proc/${pid}/cwd`).startsWith(folder) ? [command] : []
+      } catch {
+        return []
+      }
+    })
 }
 
 async function registry(): Promise<string> {

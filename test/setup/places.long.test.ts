@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { projectFolder } from '../../src/database/index.ts'
-import { commonFolder, freshCopy, homeFor, npm, type Person, remove } from './place.ts'
+import { commonFolder, freshCopy, homeFor, npm, type Person, processesOf, remove, startNpm } from './place.ts'
 
 const asRoot = process.getuid?.() === 0
 const folder = asRoot ? commonFolder() : ''
@@ -37,6 +37,21 @@ describe.skipIf(!asRoot)('a bare machine (needs root, to play other users)', () 
     const person = homeFor(ORDINARY, join(folder, 'home'), 0o755)
     await bothCommands(person, freshCopy(person, join(person.home, 'my projects + @work')))
   })
+
+  test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+    'npm start, and npm gets %s: nothing is left',
+    async (signal) => {
+      const person = { uid: ORDINARY, home: join(folder, 'home') }
+      const project = join(person.home, 'my projects + @work')
+      const child = await startNpm(person, project, ['start'], { PORT: '0' })
+      let output = ''
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)))
+      await expect.poll(() => output, { timeout: 60_000 }).toContain('authorization')
+      expect(processesOf(project).length).toBeGreaterThan(1)
+      child.kill(signal)
+      await expect.poll(() => processesOf(project), { timeout: 30_000 }).toEqual([])
+    },
+  )
 
   test('root, in a home that nobody else may enter', async () => {
     const person = homeFor(0, join(folder, 'root'), 0o700)
