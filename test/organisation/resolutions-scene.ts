@@ -6,7 +6,6 @@ import {
   createDraft,
   createPersona,
   importPeople,
-  openDraft,
   removeAttribute,
   removeValue,
   type Drafts,
@@ -17,7 +16,7 @@ import {
   type Resolution,
   resolutionById,
 } from '../../src/domain/organisation/index.ts'
-import { attributeId, tenantWithModel, valueId } from './tenant.ts'
+import { attributeId, openDraft, tenantWithModel, valueId } from './tenant.ts'
 
 /** Drafts whose retries come at once, so that a test waits for nothing. */
 export const quickDrafts = (options: Parameters<typeof composeDrafts>[0] = {}): Drafts =>

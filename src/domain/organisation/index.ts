@@ -142,3 +142,4 @@ export {
   type ValueEdited,
 } from './versions/values.ts'
 export type { OrgModelVersion, VersionSource } from './versions/version.ts'
+export { BusyError, writeTransaction } from './write-transaction.ts'

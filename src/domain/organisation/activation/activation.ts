@@ -1,9 +1,6 @@
 import { statement, type Tx } from '../../../database/index.ts'
-import { mustBeAllowed } from '../../../viewer/index.ts'
-import type { Call } from '../../call.ts'
-import { canonicalId } from '../ids.ts'
 import type { NetChangeKind } from '../model/net-change.ts'
-import { readerOf, type Reader } from '../reader.ts'
+import type { Reader } from '../reader.ts'
 import type { AudienceReceipt } from './audience-receipt.ts'
 
 /** The receipt of an activation. */
@@ -21,13 +18,7 @@ export interface Activation {
   readonly activatedAt: Date
 }
 
-/** The activation that made this version the active one; null for version 1 and for versions that never were. */
-export async function activationOf(call: Call, versionId: string): Promise<Activation | null> {
-  mustBeAllowed(call.viewer, 'orgmodel.read')
-  const [row] = await readerOf(call).query(OF_VERSION, [canonicalId(versionId)])
-  return row ?? null
-}
-
+/** The activation that a request with this key led to. */
 export async function activationByKey(reader: Reader, key: string): Promise<Activation | null> {
   const [row] = await reader.query(BY_KEY, [key])
   return row ?? null
@@ -42,12 +33,6 @@ const COLUMNS = `id::text, version_id::text as "versionId", previous_version_id:
   evaluation_id::text as "evaluationId", requested_by as "requestedBy", idempotency_key as "idempotencyKey",
   changes_summary as "changesSummary", audience_receipt as "audienceReceipt", duration_ms as "durationMs",
   activated_at as "activatedAt"`
-
-const OF_VERSION = statement<Activation>(
-  'organisation.activation.of_version',
-  `select ${COLUMNS} from org_model_activation
-   where tenant_id = $1::uuid and version_id = $2::uuid order by activated_at desc limit 1`,
-)
 
 const BY_KEY = statement<Activation>(
   'organisation.activation.by_key',

@@ -1,8 +1,6 @@
 import type { Tx } from '../../../database/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
 import type { Call } from '../../call.ts'
-import { canonicalId } from '../ids.ts'
-import { readerOf } from '../reader.ts'
 import { resolutionsInFlight } from '../resolutions/in-flight.ts'
 import { NoDraftError } from '../versions/errors.ts'
 import { lockVersions } from '../versions/lock.ts'
@@ -21,16 +19,6 @@ export async function evaluateDraft(composition: Composition, call: Call): Promi
   return call.database.transaction(call.viewer.tenantId, async (tx) =>
     freshEvaluation(tx, composition, await openVersions(tx), 'QUERY'),
   )
-}
-
-/** The newest evaluation of a version, which may be older than the version; null when there is none. */
-export async function latestEvaluation(call: Call, versionId: string): Promise<EvaluationWithIssues | null> {
-  mustBeAllowed(call.viewer, 'orgmodel.read')
-  const id = canonicalId(versionId)
-  if (id === null) return null
-  const reader = readerOf(call)
-  const evaluation = await newestEvaluation(reader, id)
-  return evaluation === null ? null : { evaluation, issues: await issuesOf(reader, evaluation.id) }
 }
 
 /**

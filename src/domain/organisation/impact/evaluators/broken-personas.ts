@@ -17,8 +17,10 @@ export function brokenPersonas({ active, draft, personas }: ImpactContext): Brok
     // Who belongs to a STATIC persona no longer depends on the model.
     const problems = persona.kind === 'STATIC' ? [] : problemsOf(persona.filter, after)
     if (problems.length === 0) return []
-    const known = new Set(problemsOf(persona.filter, before).map(({ path }) => path))
-    const news = problems.filter(({ path }) => !known.has(path))
+    // By condition: one that a staged effect has pointed to something new is unknown to the active model as a
+    // whole, and whether its target is still in the draft is for another evaluator to say.
+    const known = new Set(problemsOf(persona.filter, before).map(conditionOf))
+    const news = problems.filter((problem) => !known.has(conditionOf(problem)))
     return news.length === 0 ? [] : [{ persona, problems: news }]
   })
 }
