@@ -41,6 +41,18 @@ function costOf(type: GraphQLOutputType): number | { field: number; multiplier: 
   return isListType(getNullableType(type)) ? { field: 1, multiplier: 10 } : 1
 }
 
+/** The plugin asks Prisma for nodes so that a missing one is an error; to us it is just not there. */
+async function orAbsent(node: unknown): Promise<unknown> {
+  try {
+    return await node
+  } catch (error) {
+    if ((error as { code?: unknown }).code === RECORD_NOT_FOUND) return null
+    throw error
+  }
+}
+
+const RECORD_NOT_FOUND = 'P2025'
+
 export const tooComplex = (complexity: number, depth: number) =>
   apiError(
     'QUERY_TOO_COMPLEX',
@@ -78,14 +90,15 @@ export const builder = new SchemaBuilder<SchemaTypes>({
     nodeQueryOptions: {
       description: 'The thing with this id; null when it does not exist for the caller.',
       args: { id: { description: 'Id of anything that is a Node.' } },
+      resolve: (_root, { id }, _context, _info, load) => orAbsent(load(id)),
     },
     nodesQueryOptions: {
       description: 'The things with these ids, in the order asked; null for each that does not exist for the caller.',
       args: { ids: { description: 'At most 100 ids.' } },
       complexity: (args: { ids: readonly unknown[] }) => ({ field: 1, multiplier: args.ids.length }),
-      resolve: (_root, { ids }, _context, _info, load) => {
+      resolve: async (_root, { ids }, _context, _info, load) => {
         if (ids.length > 100) throw apiError('BAD_USER_INPUT', '"ids" takes at most 100 ids.', { inputPath: ['ids'] })
-        return load(ids)
+        return (await load([...ids])).map(orAbsent)
       },
     },
     pageInfoTypeOptions: { description: 'Where a page of a list stands in the whole.' },

@@ -1,9 +1,9 @@
-import type { ModelAttribute, ModelValue } from '../../domain/organisation/index.ts'
+import type { AttributeSource, DataType, ModelAttribute, ModelValue } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
 import { connectionOfArray, connectionType, pageArgs } from '../connection.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
 
-export const OrgModelDataType = describedEnum('OrgModelDataType', 'What kind of thing an attribute holds.', {
+export const OrgModelDataType = describedEnum<DataType>('OrgModelDataType', 'What kind of thing an attribute holds.', {
   TEXT: 'Any text.',
   NUMBER: 'A decimal number.',
   BOOLEAN: 'True or false.',
@@ -13,7 +13,7 @@ export const OrgModelDataType = describedEnum('OrgModelDataType', 'What kind of 
   HIERARCHY: 'One of the attribute’s values, which form a tree.',
 })
 
-export const OrgModelAttributeSource = describedEnum(
+export const OrgModelAttributeSource = describedEnum<AttributeSource>(
   'OrgModelAttributeSource',
   'Where an attribute’s data comes from.',
   {

@@ -1,5 +1,10 @@
 import type {
   ActionOffer,
+  Effect,
+  EntityKind,
+  IssueState,
+  Severity,
+  StaleReason,
   Activatability,
   EvaluatorRun,
   IssueReference,
@@ -12,35 +17,47 @@ import { OrgModelChange } from './change.ts'
 import { keyOf } from '../node-key.ts'
 import { nestedConnection, nestedRows } from '../rows.ts'
 
-export const OrgModelIssueSeverity = describedEnum('OrgModelIssueSeverity', 'How much an issue matters.', {
+export const OrgModelIssueSeverity = describedEnum<Severity>('OrgModelIssueSeverity', 'How much an issue matters.', {
   BLOCKING: 'It keeps the draft from being activated until it is resolved.',
   WARNING: 'It should be looked at. The draft can be activated all the same.',
   INFO: 'Good to know.',
 })
 
-export const OrgModelIssueState = describedEnum('OrgModelIssueState', 'What is known of an issue’s repair.', {
-  OPEN: 'Nothing resolves it yet.',
-  RESOLVED: 'Gone once the draft is activated, or acknowledged.',
-  STALE: 'A completed resolution was for another problem under the same key.',
-  INEFFECTIVE: 'A completed resolution was for this very problem, and it is still there.',
-})
+export const OrgModelIssueState = describedEnum<IssueState>(
+  'OrgModelIssueState',
+  'What is known of an issue’s repair.',
+  {
+    OPEN: 'Nothing resolves it yet.',
+    RESOLVED: 'Gone once the draft is activated, or acknowledged.',
+    STALE: 'A completed resolution was for another problem under the same key.',
+    INEFFECTIVE: 'A completed resolution was for this very problem, and it is still there.',
+  },
+)
 
-const OrgModelIssueEntityKind = describedEnum('OrgModelIssueEntityKind', 'What kind of thing an issue is about.', {
-  PERSONA: 'A persona.',
-  ATTRIBUTE: 'An attribute.',
-  VALUE: 'A value of an attribute.',
-  ATTRIBUTE_OR_VALUE: 'An attribute, or a value of one: what the draft takes away from people who hold it.',
-  EVALUATOR: 'An evaluator that did not do its work.',
-  RESOLUTION: 'A resolution.',
-})
+const OrgModelIssueEntityKind = describedEnum<EntityKind>(
+  'OrgModelIssueEntityKind',
+  'What kind of thing an issue is about.',
+  {
+    PERSONA: 'A persona.',
+    ATTRIBUTE: 'An attribute.',
+    VALUE: 'A value of an attribute.',
+    ATTRIBUTE_OR_VALUE: 'An attribute, or a value of one: what the draft takes away from people who hold it.',
+    EVALUATOR: 'An evaluator that did not do its work.',
+    RESOLUTION: 'A resolution.',
+  },
+)
 
-const OrgModelStaleReason = describedEnum('OrgModelStaleReason', 'What changed since a resolution was chosen.', {
-  CHANGES: 'The draft’s own changes.',
-  REFERENCES: 'What refers to them.',
-  EVALUATOR: 'The evaluator, which looks at more or at less now.',
-})
+const OrgModelStaleReason = describedEnum<StaleReason>(
+  'OrgModelStaleReason',
+  'What changed since a resolution was chosen.',
+  {
+    CHANGES: 'The draft’s own changes.',
+    REFERENCES: 'What refers to them.',
+    EVALUATOR: 'The evaluator, which looks at more or at less now.',
+  },
+)
 
-const OrgModelActionEffect = describedEnum('OrgModelActionEffect', 'When an action takes effect.', {
+const OrgModelActionEffect = describedEnum<Effect>('OrgModelActionEffect', 'When an action takes effect.', {
   IMMEDIATE: 'As soon as it has run.',
   STAGED: 'When the draft is activated; until then it can be undone without a trace.',
   ACKNOWLEDGE: 'Never: somebody says that they know and accept it.',
@@ -91,20 +108,20 @@ export const OrgModelIssue = builder.prismaObject('OrgModelIssue', {
       type: OrgModelIssueSeverity,
       description: 'How much it matters.',
       select: { severity: true },
-      resolve: ({ severity }) => severity as typeof OrgModelIssueSeverity.$inferType,
+      resolve: ({ severity }) => severity as Severity,
     }),
     state: t.field({
       type: OrgModelIssueState,
       description: 'What is known of its repair.',
       select: { state: true },
-      resolve: ({ state }) => state as typeof OrgModelIssueState.$inferType,
+      resolve: ({ state }) => state as IssueState,
     }),
     affectedEntityKind: t.field({
       type: OrgModelIssueEntityKind,
       nullable: true,
       description: 'What kind of thing it is about; null when about the draft as a whole.',
       select: { affectedEntityKind: true },
-      resolve: ({ affectedEntityKind }) => affectedEntityKind as typeof OrgModelIssueEntityKind.$inferType | null,
+      resolve: ({ affectedEntityKind }) => affectedEntityKind as EntityKind | null,
     }),
     affectedEntityId: t.exposeString('affectedEntityId', {
       nullable: true,
@@ -146,7 +163,7 @@ export const OrgModelIssue = builder.prismaObject('OrgModelIssue', {
       nullable: true,
       description: 'Why its resolution no longer counts, when it is STALE.',
       select: { staleReason: true },
-      resolve: ({ staleReason }) => staleReason as typeof OrgModelStaleReason.$inferType | null,
+      resolve: ({ staleReason }) => staleReason as StaleReason | null,
     }),
     resolution: t.prismaField({
       type: 'OrgModelDraftResolution',
@@ -171,7 +188,7 @@ const OrgModelEvaluatorRun = builder.objectRef<EvaluatorRun>('OrgModelEvaluatorR
   fields: (t) => ({
     code: t.exposeString('code', { description: 'Which evaluator.' }),
     outcome: t.expose('outcome', {
-      type: describedEnum('OrgModelEvaluatorOutcome', 'How an evaluator did.', {
+      type: describedEnum<EvaluatorRun['outcome']>('OrgModelEvaluatorOutcome', 'How an evaluator did.', {
         OK: 'It did its work.',
         FAILED: 'It failed. Nobody knows whether the draft is safe, so that blocks.',
         TIMED_OUT: 'It took too long. Nobody knows whether the draft is safe, so that blocks.',

@@ -1,19 +1,24 @@
 import type { ConditionTree } from '../../domain/conditions/index.ts'
+import type { PersonaKind as Kind, PersonaValidity as Validity } from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
 import { connectionType } from '../connection.ts'
 import { keyOf } from '../node-key.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
 import { fromTree } from './persona-filter.ts'
 
-export const PersonaKind = describedEnum('PersonaKind', 'What decides who belongs to a persona.', {
+export const PersonaKind = describedEnum<Kind>('PersonaKind', 'What decides who belongs to a persona.', {
   DYNAMIC: 'Its filter, at every moment anew.',
   STATIC: 'A list that was fixed once.',
 })
 
-export const PersonaValidity = describedEnum('PersonaValidity', 'Whether a persona’s filter can be evaluated.', {
-  VALID: 'Every attribute and value it names is in the active version.',
-  INVALID: 'It names something that is gone. Whatever uses it waits: nobody is selected, and not everybody either.',
-})
+export const PersonaValidity = describedEnum<Validity>(
+  'PersonaValidity',
+  'Whether a persona’s filter can be evaluated.',
+  {
+    VALID: 'Every attribute and value it names is in the active version.',
+    INVALID: 'It names something that is gone. Whatever uses it waits: nobody is selected, and not everybody either.',
+  },
+)
 
 builder.scalarType('PersonaFilter', {
   description:
@@ -38,7 +43,7 @@ export const Persona = builder.prismaNode('Persona', {
       type: PersonaKind,
       description: 'What decides who belongs to it.',
       select: { kind: true },
-      resolve: ({ kind }) => kind as typeof PersonaKind.$inferType,
+      resolve: ({ kind }) => kind as Kind,
     }),
     filter: t.field({
       type: 'PersonaFilter',
@@ -54,7 +59,7 @@ export const Persona = builder.prismaNode('Persona', {
       type: PersonaValidity,
       description: 'Whether the filter can be evaluated now.',
       select: { validity: true },
-      resolve: ({ validity }) => validity as typeof PersonaValidity.$inferType,
+      resolve: ({ validity }) => validity as Validity,
     }),
     invalidReason: t.exposeString('invalidReason', {
       nullable: true,

@@ -1,4 +1,5 @@
-import { attemptsOfJobs, type JobAttempt } from '../../jobs/index.ts'
+import type { FailureClass as Failure } from '../../errors/index.ts'
+import { attemptsOfJobs, type JobAttempt, type JobStatus as Status } from '../../jobs/index.ts'
 import { builder } from '../builder.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
 import { loaderOf } from '../loaders.ts'
@@ -8,7 +9,7 @@ const attemptsLoader = loaderOf<string, readonly JobAttempt[]>(({ viewer, databa
   attemptsOfJobs(database, viewer.tenantId, jobIds),
 )
 
-const JobStatus = describedEnum('JobStatus', 'Where a job is.', {
+const JobStatus = describedEnum<Status>('JobStatus', 'Where a job is.', {
   SCHEDULED: 'It waits for its time, or was given back without having been tried.',
   PROCESSING: 'A worker is at it.',
   SUCCEEDED: 'It did its work, or there was nothing to do any more.',
@@ -17,7 +18,7 @@ const JobStatus = describedEnum('JobStatus', 'Where a job is.', {
   CANCELLED: 'Stopped before it was done.',
 })
 
-const FailureClass = describedEnum('FailureClass', 'Why an attempt failed.', {
+const FailureClass = describedEnum<Failure>('FailureClass', 'Why an attempt failed.', {
   PERMANENT: 'Trying again does not help.',
   TRANSIENT: 'It may work next time.',
   THROTTLED: 'The other side asked to wait.',

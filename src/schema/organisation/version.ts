@@ -1,4 +1,10 @@
-import { modelsOf, versionLifecycle, type ModelSnapshot, type VersionStatus } from '../../domain/organisation/index.ts'
+import {
+  modelsOf,
+  versionLifecycle,
+  type ModelSnapshot,
+  type VersionSource,
+  type VersionStatus,
+} from '../../domain/organisation/index.ts'
 import { builder } from '../builder.ts'
 import { connectionOfArray, connectionType, pageArgs, pageCost } from '../connection.ts'
 import { describedEnum, lifecycleEnum } from '../lifecycle-enum.ts'
@@ -12,7 +18,7 @@ export const OrgModelVersionStatus = lifecycleEnum(
   versionLifecycle,
 )
 
-const OrgModelVersionSource = describedEnum('OrgModelVersionSource', 'What a version was made from.', {
+const OrgModelVersionSource = describedEnum<VersionSource>('OrgModelVersionSource', 'What a version was made from.', {
   EDIT: 'From the active version, to be edited.',
   REVERT: 'From an earlier version, to go back to it.',
   IMPORT: 'From a whole model that was handed in.',
@@ -46,7 +52,7 @@ export const OrgModelVersion = builder.prismaNode('OrgModelVersion', {
       type: OrgModelVersionSource,
       description: 'What it was made from.',
       select: { source: true },
-      resolve: ({ source }) => source as typeof OrgModelVersionSource.$inferType,
+      resolve: ({ source }) => source as VersionSource,
     }),
     name: t.exposeString('name', { nullable: true, description: 'Name that its author gave it.' }),
     note: t.exposeString('note', { nullable: true, description: 'What its author says about it.' }),
