@@ -38,6 +38,8 @@ export function makeGraphqlHttp<Context>(options: {
     graphqlEndpoint: options.path,
     plugins: [regie(options)],
     graphiql: options.graphiql && { title: 'Regie', subscriptionsProtocol: 'WS' },
+    // The page with all its scripts: Yoga's own would fetch them from a CDN. 18 MB, so only when it is asked for.
+    renderGraphiQL: async (page) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(page),
     landingPage: false,
     // Masking, caching, limits and CORS are ours, since the other transports need the same.
     maskedErrors: false,

@@ -217,6 +217,9 @@ test('R48 a client that leaves aborts what it had asked for', async () => {
 
 test('R53 GraphiQL is served to a browser when it is on, and not otherwise', async () => {
   const page = { headers: { accept: 'text/html' } }
-  expect(await (await fetch((await start()).graphqlUrl, page)).text()).toContain('<title>Regie</title>')
+  const html = await (await fetch((await start()).graphqlUrl, page)).text()
+  expect(html).toContain('<title>Regie</title>')
+  // Whole in itself: nothing comes from another host.
+  expect(html).not.toMatch(/<(script|link)[^>]+(src|href)="?https?:(?![^>]*icon)/)
   expect((await fetch((await start({ graphiql: false })).graphqlUrl, page)).status).not.toBe(200)
 })

@@ -69,6 +69,7 @@ test('npm start prints where it is and a token that works, and SIGTERM ends it w
   program.child.kill('SIGTERM')
   expect(await program.exit).toEqual({ code: 0, signal: null })
   expect(program.errors()).toBe('')
+  expect(program.output()).not.toMatch(/"level":"(warn|error|fatal)"/)
   const { rows } = await db.pool.query(
     `select pid from pg_stat_activity where datname = current_database() and application_name = 'regie server'`,
   )
