@@ -71,6 +71,8 @@ export async function startNpm(person: Person, folder: string, args: readonly st
       ...variables,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own, as a terminal gives to each command: Ctrl-C reaches all of it.
+    detached: true,
   })
 }
 

@@ -38,20 +38,21 @@ describe.skipIf(!asRoot)('a bare machine (needs root, to play other users)', () 
     await bothCommands(person, freshCopy(person, join(person.home, 'my projects + @work')))
   })
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    'npm start, and npm gets %s: nothing is left',
-    async (signal) => {
-      const person = { uid: ORDINARY, home: join(folder, 'home') }
-      const project = join(person.home, 'my projects + @work')
-      const child = await startNpm(person, project, ['start'], { PORT: '0' })
-      let output = ''
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)))
-      await expect.poll(() => output, { timeout: 60_000 }).toContain('authorization')
-      expect(processesOf(project).length).toBeGreaterThan(1)
-      child.kill(signal)
-      await expect.poll(() => processesOf(project), { timeout: 30_000 }).toEqual([])
-    },
-  )
+  test.each([
+    ['SIGTERM to npm', (pid: number) => process.kill(pid, 'SIGTERM')],
+    ['Ctrl-C', (pid: number) => process.kill(-pid, 'SIGINT')],
+    ['SIGKILL to npm', (pid: number) => process.kill(pid, 'SIGKILL')],
+  ] as const)('npm start ends whole: %s', async (_, end) => {
+    const person = { uid: ORDINARY, home: join(folder, 'home') }
+    const project = join(person.home, 'my projects + @work')
+    const child = await startNpm(person, project, ['start'], { PORT: '0' })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)))
+    await expect.poll(() => output, { timeout: 60_000 }).toContain('authorization')
+    expect(processesOf(project).length).toBeGreaterThan(1)
+    end(child.pid as number)
+    await expect.poll(() => processesOf(project), { timeout: 30_000 }).toEqual([])
+  })
 
   test('root, in a home that nobody else may enter', async () => {
     const person = homeFor(0, join(folder, 'root'), 0o700)
