@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { isLockTimeout } from '../../src/database/index.ts'
 import type { Call } from '../../src/domain/call.ts'
 import {
   archivePersona,
@@ -142,16 +141,23 @@ describe('writing', () => {
     expect((await references(persona)).map(({ value_id }) => value_id)).toEqual([null, ...filter.values])
   })
 
-  test('a persona whose row is held waits no longer than the lock time-out, and nothing is written', async () => {
+  test('an update that changes nothing leaves no trace', async () => {
+    const persona = await createPersona(call, { name: 'Same', filter: inDepartment('hr') })
+    const before = await clock()
+    const same = { personaId: persona.id, expectedRevision: 1, name: 'Same ', filter: inDepartment('hr') }
+    expect(await updatePersona(call, same)).toEqual(persona)
+    expect(await clock()).toBe(before)
+    expect(await events(persona)).toHaveLength(1)
+  })
+
+  test('a persona whose row is held is busy, and nothing is written', async () => {
     const persona = await createPersona(call, { name: 'Held', filter: inDepartment('hr') })
     const holder = await db.pool.connect()
     try {
       await holder.query('begin')
       await holder.query('select from persona where id = $1 for update', [persona.id])
-      const locked = call.database.transaction(call.viewer.tenantId, (tx) => lockPersona(tx, persona.id), {
-        lockTimeoutMs: 50,
-      })
-      await expect(locked.catch(isLockTimeout)).resolves.toBe(true)
+      const update = updatePersona(call, { personaId: persona.id, expectedRevision: 1, name: 'Other' })
+      await expect(update).rejects.toMatchObject({ code: 'orgmodel.version.busy' })
     } finally {
       await holder.query('rollback')
       holder.release()

@@ -44,16 +44,14 @@ export { resolutionLifecycle, type ResolutionStatus } from './resolutions/lifecy
 export { resolutionById } from './resolutions/read.ts'
 export { isRetrying, type Resolution } from './resolutions/resolution.ts'
 export type { NewStagedEffect, StagedEffect } from './resolutions/staged-effect.ts'
-export type { SubmitResolutionsInput, SubmittedResolution } from './resolutions/submit.ts'
-export { bumpDownstream, bumpPeople, downstreamClock, type DownstreamClock } from './clock.ts'
+export type { SubmittedResolution } from './resolutions/file-choices.ts'
+export type { SubmitResolutionsInput } from './resolutions/submit.ts'
+export { bumpDownstream, downstreamClock, type DownstreamClock } from './clock.ts'
 export { versionLifecycle, type VersionStatus } from './lifecycles.ts'
-export { canonicalJson, contentHashOf, type Json } from './model/canonical.ts'
-export { loadModel, loadModels } from './model/load.ts'
+export { contentHashOf, type Json } from './model/canonical.ts'
+export { loadModel } from './model/load.ts'
 export {
-  ATTRIBUTE_SOURCES,
-  DATA_TYPES,
   fieldsOf,
-  isChoice,
   type AttributeSource,
   type DataType,
   type ModelAttribute,
@@ -71,14 +69,13 @@ export {
   type PeopleImported,
 } from './people/write.ts'
 export {
-  audienceCount,
   personaAudience,
   type Audience,
   type PersonaAudience,
   type PersonaAudienceRequest,
 } from './personas/audience.ts'
 export { PersonaFilterInvalidError, PersonaInvalidError } from './personas/errors.ts'
-export { validityOf, type Persona, type PersonaKind, type PersonaValidity } from './personas/persona.ts'
+export { type Persona, type PersonaKind, type PersonaValidity } from './personas/persona.ts'
 export { personaById } from './personas/read.ts'
 export { personaExtractor } from './personas/references.ts'
 export {
@@ -93,7 +90,7 @@ export {
   type PersonaWrite,
   type UpdatePersonaInput,
 } from './personas/write.ts'
-export { deleteReferences, referencesTo, replaceReferences } from './references/index-table.ts'
+export { deleteReferences, replaceReferences } from './references/index-table.ts'
 export {
   rebuildReferences,
   type ExtractedSource,
@@ -130,7 +127,7 @@ export {
 } from './versions/errors.ts'
 export { importOrgModel, type ImportOrgModelInput, type OrgModelImported } from './versions/import.ts'
 export type { ImportedAttribute, ImportedValue } from './versions/import-plan.ts'
-export { lockActive, lockVersions, type LockedVersion, type LockedVersions } from './versions/lock.ts'
+export { lockVersions, type LockedVersion, type LockedVersions } from './versions/lock.ts'
 export { activeVersion, modelOf, modelsOf, versionById } from './versions/read.ts'
 export {
   addValue,
@@ -142,4 +139,4 @@ export {
   type ValueEdited,
 } from './versions/values.ts'
 export type { OrgModelVersion, VersionSource } from './versions/version.ts'
-export { BusyError, writeTransaction } from './write-transaction.ts'
+export { BusyError } from './write-transaction.ts'

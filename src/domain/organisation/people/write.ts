@@ -9,6 +9,7 @@ import { bumpPeople } from '../clock.ts'
 import { canonicalId, newId } from '../ids.ts'
 import { loadModel } from '../model/load.ts'
 import { lockActive } from '../versions/lock.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import type { Person } from './person.ts'
 import { type PersonInput, type ResolvedPerson, resolvePeople } from './resolve.ts'
 
@@ -32,7 +33,7 @@ export async function importPeople(
   if (people.length === 0 || people.length > MOST_PEOPLE_PER_IMPORT) {
     throw new ValidationError(`Import 1 to ${MOST_PEOPLE_PER_IMPORT} people at a time.`, { path: ['people'] })
   }
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const written = await writePeople(tx, people, actOf(call.viewer), 'people.imported')
     return {
       created: written.filter((person) => person.created).length,
@@ -44,7 +45,7 @@ export async function importPeople(
 /** One person, as `importPeople`. */
 export async function upsertPerson(call: Call, input: PersonInput): Promise<Person> {
   mustBeAllowed(call.viewer, 'people.edit')
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const [written] = await writePeople(tx, [input], actOf(call.viewer), 'people.upserted')
     if (written === undefined) throw new Error('A person was written, but the database did not say so.')
     const { created: _, ...person } = written
@@ -57,7 +58,7 @@ export async function erasePerson(call: Call, input: { readonly personId: string
   mustBeAllowed(call.viewer, 'people.edit')
   const id = canonicalId(input.personId)
   if (id === null) return { erased: false }
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     await lockActive(tx, 'share')
     const known = await tx.prisma.person.count({ where: { id } })
     if (known === 0) return { erased: false }

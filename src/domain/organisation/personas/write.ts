@@ -8,11 +8,13 @@ import type { ConditionTree } from '../../conditions/index.ts'
 import { actOf } from '../act.ts'
 import { bumpDownstream } from '../clock.ts'
 import { canonicalId, newId } from '../ids.ts'
+import { canonicalJson, type Json } from '../model/canonical.ts'
 import { loadModel } from '../model/load.ts'
 import type { ModelSnapshot } from '../model/model.ts'
 import { replaceReferences } from '../references/index-table.ts'
 import { labelProblem, mustKeep } from '../versions/keys.ts'
 import { lockActive } from '../versions/lock.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import { personaChanged } from './errors.ts'
 import { readFilter } from './filter.ts'
 import { type Persona, type PersonaKind, personaOf, validityOf } from './persona.ts'
@@ -30,7 +32,7 @@ export async function createPersona(call: Call, input: CreatePersonaInput): Prom
   mustBeAllowed(call.viewer, 'orgmodel.edit')
   const name = readName(input.name)
   const description = readDescription(input.description)
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const model = await activeModel(tx)
     const filter = readFilter(input.filter, model)
     const row = await tx.prisma.persona.create({
@@ -52,7 +54,7 @@ export interface UpdatePersonaInput {
 }
 
 /**
- * Changes what is given and leaves the rest.
+ * Changes what is given and leaves the rest; an update that changes nothing leaves no trace.
  * @throws NotFoundError, ConflictError, PersonaFilterInvalidError, ValidationError
  */
 export async function updatePersona(call: Call, input: UpdatePersonaInput): Promise<Persona> {
@@ -61,16 +63,18 @@ export async function updatePersona(call: Call, input: UpdatePersonaInput): Prom
     ...(input.name === undefined ? {} : { name: readName(input.name) }),
     ...(input.description === undefined ? {} : { description: readDescription(input.description) }),
   }
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const model = await activeModel(tx)
     const persona = await expectedPersona(tx, input)
     if (persona.archivedAt !== null) {
       throw new ConflictError(`"${persona.name}" is archived and cannot be changed.`, { code: 'persona.archived' })
     }
     const filter = input.filter === undefined ? {} : { filter: readFilter(input.filter, model) }
+    const wanted = { ...changes, ...filter }
+    if (saysTheSame(persona, wanted)) return persona
     const written = await writePersona(tx, {
       persona,
-      changes: { ...changes, ...filter },
+      changes: wanted,
       model,
       type: 'persona.updated',
       act: actOf(call.viewer),
@@ -88,7 +92,7 @@ export interface ArchivePersonaInput {
 /** Takes the persona out of use; it stays readable. Archiving it again changes nothing. @throws NotFoundError, ConflictError */
 export async function archivePersona(call: Call, input: ArchivePersonaInput): Promise<Persona> {
   mustBeAllowed(call.viewer, 'orgmodel.edit')
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const model = await activeModel(tx)
     const persona = await expectedPersona(tx, input)
     if (persona.archivedAt !== null) return persona
@@ -196,6 +200,13 @@ async function expectedPersona(
   if (persona === null) throw new NotFoundError('The persona', { path: ['personaId'] })
   if (expectedRevision !== undefined && expectedRevision !== persona.revision) throw personaChanged(persona)
   return persona
+}
+
+function saysTheSame(persona: Persona, changes: PersonaChanges): boolean {
+  const texts = [persona, { ...persona, ...changes }].map(({ name, description, filter }) =>
+    canonicalJson([name, description, filter as Json]),
+  )
+  return texts[0] === texts[1]
 }
 
 function readName(name: string): string {

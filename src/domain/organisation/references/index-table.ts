@@ -21,21 +21,9 @@ export async function deleteReferences(tx: Tx, kind: SourceKind, sourceIds: read
   await tx.query(DELETE, [kind, JSON.stringify(sourceIds)])
 }
 
-/** Every place that names one of the attributes or values. */
-export async function referencesTo(
-  reader: Reader,
-  things: { readonly attributeIds: readonly string[]; readonly valueIds: readonly string[] },
-): Promise<Reference[]> {
-  return reader.query(TO, [JSON.stringify(things.attributeIds), JSON.stringify(things.valueIds)])
-}
-
 /** The whole index of one kind of source. */
 export const referencesOfKind = (reader: Reader, kind: SourceKind): Promise<Reference[]> =>
   reader.query(OF_KIND, [kind])
-
-export const REFERENCE_COLUMNS = `source_kind as "sourceKind", source_id::text as "sourceId", source_label as "sourceLabel",
-  source_state as "sourceState", source_path as path, role, attribute_id::text as "attributeId",
-  value_id::text as "valueId", negated`
 
 const INSERT = statement<unknown>(
   'organisation.reference.insert',
@@ -54,20 +42,11 @@ const DELETE = statement<unknown>(
      and source_id in (select i::uuid from jsonb_array_elements_text($3::jsonb) i)`,
 )
 
-// Two branches, each with its own index; "or" over both columns would read the tenant's whole index.
-const TO = statement<Reference>(
-  'organisation.reference.to',
-  `select ${REFERENCE_COLUMNS} from org_model_reference
-   where tenant_id = $1::uuid and value_id is null
-     and attribute_id in (select i::uuid from jsonb_array_elements_text($2::jsonb) i)
-   union all
-   select ${REFERENCE_COLUMNS} from org_model_reference
-   where tenant_id = $1::uuid and value_id in (select i::uuid from jsonb_array_elements_text($3::jsonb) i)
-   order by 1, 2, 5`,
-)
-
 const OF_KIND = statement<Reference>(
   'organisation.reference.of_kind',
-  `select ${REFERENCE_COLUMNS} from org_model_reference
+  `select source_kind as "sourceKind", source_id::text as "sourceId", source_label as "sourceLabel",
+          source_state as "sourceState", source_path as path, role, attribute_id::text as "attributeId",
+          value_id::text as "valueId", negated
+   from org_model_reference
    where tenant_id = $1::uuid and source_kind = $2::text order by source_id, source_path`,
 )

@@ -9,6 +9,7 @@ import { canonicalId, newId } from '../ids.ts'
 import { versionLifecycle } from '../lifecycles.ts'
 import { contentHashOf } from '../model/canonical.ts'
 import { snapshotOf } from '../model/model.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import { DraftAlreadyExistsError } from './errors.ts'
 import { lockActive } from './lock.ts'
 import { type OrgModelVersion, versionOf, type VersionSource } from './version.ts'
@@ -47,7 +48,7 @@ export interface CreateDraftInput {
 export async function createDraft(call: Call, input: CreateDraftInput): Promise<OrgModelVersion> {
   mustBeAllowed(call.viewer, 'orgmodel.edit')
   const act = actOf(call.viewer)
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const opening = await mayOpenDraft(tx)
     const from = await contentSource(tx, input.fromVersionId ?? opening.baseVersionId)
     const reverts = from.id === opening.baseVersionId ? null : from

@@ -9,6 +9,7 @@ import { versionLifecycle } from '../lifecycles.ts'
 import type { Json } from '../model/canonical.ts'
 import { loadModel } from '../model/load.ts'
 import type { ModelSnapshot } from '../model/model.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import { DraftChangedError, NoDraftError } from './errors.ts'
 import { lockDraft } from './lock.ts'
 import { appendOperation, type OperationKind } from './operations.ts'
@@ -47,7 +48,7 @@ export async function editDraft(
   body: (tx: Tx, draft: EditedDraft) => Promise<Edit | null>,
 ): Promise<{ readonly version: OrgModelVersion; readonly model: ModelSnapshot }> {
   mustBeAllowed(call.viewer, 'orgmodel.edit')
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const draft = await lockDraft(tx)
     if (draft === null) throw new NoDraftError()
     const expected = input.expectedDraftVersionId ?? null

@@ -4,6 +4,7 @@ import type { Call } from '../../call.ts'
 import { actOf } from '../act.ts'
 import { loadModel } from '../model/load.ts'
 import { type NetChange, netChanges } from '../model/net-change.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import { described, insertDraft, mayOpenDraft } from './create.ts'
 import { type ImportedAttribute, planImport } from './import-plan.ts'
 import { appendOperation } from './operations.ts'
@@ -30,7 +31,7 @@ export interface OrgModelImported {
 export async function importOrgModel(call: Call, input: ImportOrgModelInput): Promise<OrgModelImported> {
   mustBeAllowed(call.viewer, 'orgmodel.edit')
   const act = actOf(call.viewer)
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const opening = await mayOpenDraft(tx)
     const base = await loadModel(tx, opening.baseVersionId)
     const plan = planImport(base, input.attributes)
