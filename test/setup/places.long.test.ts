@@ -39,10 +39,10 @@ describe.skipIf(!asRoot)('a bare machine (needs root, to play other users)', () 
   })
 
   test.each([
-    ['SIGTERM to npm', (pid: number) => process.kill(pid, 'SIGTERM')],
-    ['Ctrl-C', (pid: number) => process.kill(-pid, 'SIGINT')],
-    ['SIGKILL to npm', (pid: number) => process.kill(pid, 'SIGKILL')],
-  ] as const)('npm start ends whole: %s', async (_, end) => {
+    { what: 'SIGTERM to npm', signal: 'SIGTERM', group: false },
+    { what: 'Ctrl-C', signal: 'SIGINT', group: true },
+    { what: 'SIGKILL to npm', signal: 'SIGKILL', group: false },
+  ] as const)('npm start ends whole: $what', async ({ signal, group }) => {
     const person = { uid: ORDINARY, home: join(folder, 'home') }
     const project = join(person.home, 'my projects + @work')
     const child = await startNpm(person, project, ['start'], { PORT: '0' })
@@ -50,7 +50,8 @@ describe.skipIf(!asRoot)('a bare machine (needs root, to play other users)', () 
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)))
     await expect.poll(() => output, { timeout: 60_000 }).toContain('authorization')
     expect(processesOf(project).length).toBeGreaterThan(1)
-    end(child.pid as number)
+    const npmItself = child.pid as number
+    process.kill(group ? -npmItself : npmItself, signal)
     await expect.poll(() => processesOf(project), { timeout: 30_000 }).toEqual([])
   })
 
