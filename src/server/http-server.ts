@@ -23,6 +23,9 @@ export interface ServerOptions<Context> {
   readonly log: Logger
 }
 
+// An idle connection is kept longer than load balancers keep theirs (60 s), so that none is reused as it closes.
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 }
+
 /** The listening process: plain routes and the GraphQL endpoint on one port. */
 export class RegieServer<Context> {
   readonly #options: ServerOptions<Context>
@@ -39,7 +42,7 @@ export class RegieServer<Context> {
     this.#endpoint = api === null ? null : new GraphqlEndpoint({ ...api, metrics, log })
     this.#plain = new PlainRoutes({ ...options, metricsHere: metricsPort === null, draining: () => this.#draining })
     this.#server = createServer(
-      { headersTimeout: 10_000, requestTimeout: 30_000, maxHeaderSize: 16 * 1024 },
+      { ...TIMEOUTS, maxHeaderSize: 16 * 1024 },
       (request, response) => void this.#answer(request, response),
     )
     if (this.#endpoint === null) this.#server.on('upgrade', (_request, socket) => socket.destroy())

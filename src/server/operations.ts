@@ -143,7 +143,8 @@ export class Operations<Context> {
           errors: [mask(badInput('Only subscriptions run here: send queries and mutations as JSON over HTTP.'))],
         }
       const args = await this.#args(document, request, incoming)
-      const source = await this.#inTime(Promise.resolve(createSourceEventStream(args)))
+      const opening = Promise.resolve(createSourceEventStream(args))
+      const source = await this.within(opening, () => void letGo(opening))
       if (!isAsyncIterable(source)) {
         gone.abort()
         return { errors: (source.errors ?? []).map(mask) }
@@ -166,7 +167,7 @@ export class Operations<Context> {
 
   async #answer(document: DocumentNode, request: OperationRequest, incoming: Incoming, event: unknown) {
     const args = await this.#args(document, request, incoming)
-    const result = await this.#inTime(Promise.resolve(execute({ ...args, rootValue: event })))
+    const result = await this.within(Promise.resolve(execute({ ...args, rootValue: event })), () => {})
     return maskedResult(result, incoming)
   }
 
@@ -201,10 +202,6 @@ export class Operations<Context> {
     } finally {
       clearTimeout(timer)
     }
-  }
-
-  #inTime<T>(work: Promise<T>): Promise<T> {
-    return this.within(work, () => {})
   }
 
   #refusal(broken: { limit: Limit; allowed: number }): GraphQLError {
@@ -260,6 +257,12 @@ function fieldOf(definition: OperationDefinitionNode, schema: GraphQLSchema): st
   const [selection] = definition.selectionSet.selections
   const name = selection?.kind === 'Field' ? selection.name.value : ''
   return schema.getSubscriptionType()?.getFields()[name] === undefined ? 'other' : name
+}
+
+/** Ends a source that came after its deadline, when nobody waits for it any more. */
+async function letGo(opening: Promise<unknown>): Promise<void> {
+  const source = await opening.catch(() => null)
+  if (isAsyncIterable(source)) await source[Symbol.asyncIterator]().return?.()
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

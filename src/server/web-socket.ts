@@ -161,6 +161,8 @@ export class WebSockets<Context> {
     const { extra } = connection
     extra.authorization = authorizationOf(connection.connectionParams)
     if (!(await this.#identify(extra, extra.masking.correlationId))) return false
+    // Gone while its token was looked at: its 'close' has been, and would not take it off the list.
+    if (extra.socket.readyState !== extra.socket.OPEN) return false
     if (!this.#options.connections.admits(extra.caller)) {
       this.#close(extra, CLOSE.TRY_AGAIN_LATER, 'Too many connections')
       return false

@@ -2,6 +2,9 @@
 export class Broadcast<Event> {
   readonly #open = new Set<{ push: (event: Event) => void }>()
 
+  /** How many iterators there have been. */
+  opened = 0
+
   /** Open iterators. */
   get size(): number {
     return this.#open.size
@@ -23,6 +26,7 @@ export class Broadcast<Event> {
       },
     }
     this.#open.add(member)
+    this.opened += 1
     const finish = (): Promise<IteratorResult<Event>> => {
       done = true
       this.#open.delete(member)

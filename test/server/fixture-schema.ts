@@ -132,6 +132,10 @@ export function makeFixture(): Fixture {
     name: 'Subscription',
     fields: {
       ticks: stream(() => broadcast.subscribe()),
+      late: stream(async () => {
+        await held
+        return broadcast.subscribe()
+      }),
       refused: stream(() => {
         throw new NotFoundError('The draft')
       }),

@@ -1,6 +1,6 @@
 import WebSocket from 'ws'
 import { expect, test } from 'vitest'
-import { useFixtureServer } from './fixture-server.ts'
+import { authenticate, useFixtureServer } from './fixture-server.ts'
 import { RawSocket } from './raw-socket.ts'
 
 const start = useFixtureServer()
@@ -176,5 +176,46 @@ test('R38 the correlation id of the connection and of each subscription are apar
     }),
   )
   expect(new Set([...ids, 'socket-1']).size).toBe(3)
+  socket.socket.terminate()
+})
+
+test('R36 a socket that closes while its token is being checked leaves nothing behind', async () => {
+  let release = () => {}
+  const checked = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let asked = () => {}
+  const beingChecked = new Promise<void>((resolve) => {
+    asked = resolve
+  })
+  const server = await start({
+    authenticate: async (authorization, correlationId) => {
+      asked()
+      await checked
+      return authenticate(authorization, correlationId)
+    },
+  })
+  const socket = await new RawSocket(server.webSocketUrl).opened()
+  socket.send({ type: 'connection_init', payload: { authorization: 'Bearer ann' } })
+  await beingChecked
+  socket.socket.terminate()
+  await socket.closed
+  release()
+  const next = new RawSocket(server.webSocketUrl)
+  await next.hello()
+  expect(server.server.connections!.size).toBe(1)
+  next.socket.terminate()
+  await expect.poll(() => server.server.connections!.size).toBe(0)
+})
+
+test('R36 a stream that opens after its deadline is let go', async () => {
+  const server = await start({ limits: { operationMs: 100 } })
+  const socket = await new RawSocket(server.webSocketUrl).hello()
+  socket.subscribe('1', 'subscription { late { n } }')
+  const refused = await socket.frame(({ type }) => type === 'error')
+  expect(refused.payload).toMatchObject([{ extensions: { code: 'TIMEOUT' } }])
+  server.release()
+  await expect.poll(() => server.broadcast.opened).toBe(1)
+  await expect.poll(() => server.broadcast.size).toBe(0)
   socket.socket.terminate()
 })
