@@ -67,6 +67,8 @@ describe('reading a tree', () => {
     ['bounds of two kinds', cond('x', 'between', { literal: [1, '2'] }), '/literal'],
     ['one bound', cond('x', 'between', { literal: [1] }), '/literal'],
     ['an empty field', cond('', 'isSet'), '/field'],
+    ['a NUL', cond('x', 'contains', { literal: 'a\0' }), '/literal'],
+    ['half a character', cond('x', 'contains', { literal: '\ud83d' }), '/literal'],
     ['NaN', cond('x', 'gt', { literal: Number.NaN }), '/literal'],
   ])('%s is refused, with the place', (_, json, path) => {
     expect(problems(json).map((problem) => problem.path)).toContain(path)

@@ -114,7 +114,7 @@ describe('import', () => {
         externalId: 'two',
         values: { nonsense: 1, department: 'gone', level: '3', since: '2026-02-30', remote: 'yes' },
       },
-      { externalId: 'three', values: { department: ['sales'], skills: ['a', 'a'], remark: '' } },
+      { externalId: 'three', values: { department: ['sales'], skills: ['a', 'a'], remark: '\ud83d' } },
       { externalId: 'fine', values: {} },
     )
     const error: unknown = await failed.catch((thrown: unknown) => thrown)

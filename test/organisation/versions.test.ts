@@ -221,6 +221,10 @@ describe('edits', () => {
     for (const key of ['', 'Team', '1st', 'a b', 'a-b', 'ä', 'x'.repeat(65)]) {
       await expect(add(key)).rejects.toMatchObject({ code: 'orgmodel.key_invalid', path: ['key'] })
     }
+    for (const label of ['', ' ', 'x'.repeat(201), 'a\0', '\ud83d']) {
+      const add = addAttribute(call, { ...at, key: 'x', label, dataType: 'TEXT' })
+      await expect(add).rejects.toMatchObject({ code: 'orgmodel.label_invalid', path: ['label'] })
+    }
     const department = attributeId(model, 'department')
     const value = (key: string) => addValue(call, { ...at, attributeId: department, key, label: 'x' })
     await expect(value('sales')).rejects.toMatchObject({ code: 'orgmodel.value.key_taken' })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isStorable } from '../text.ts'
 import { ConditionsInvalidError, type ConditionProblem } from './problem.ts'
 import { pointer, type ConditionTree } from './tree.ts'
 
@@ -47,8 +48,9 @@ function sizeProblem(json: unknown): ConditionProblem | null {
   return null
 }
 
-const name = z.string().min(1).max(200)
-const text = z.string().min(1).max(LIMITS.textLength)
+const storable = z.string().min(1).refine(isStorable, 'Holds a character that cannot be stored.')
+const name = storable.max(200)
+const text = storable.max(LIMITS.textLength)
 const op = z.literal('cond')
 const choices = z
   .array(name)

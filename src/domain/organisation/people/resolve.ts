@@ -1,5 +1,6 @@
 import { UserError } from '../../../errors/index.ts'
 import { isDate } from '../../conditions/index.ts'
+import { isStorable } from '../../text.ts'
 import { isChoice, type ModelAttribute, type ModelSnapshot } from '../model/model.ts'
 import { canonicalKey } from '../versions/keys.ts'
 import type { PersonValue } from './person.ts'
@@ -63,7 +64,7 @@ export function resolvePeople(model: ModelSnapshot, people: readonly PersonInput
     const problem = (path: readonly string[], code: string, message: string) =>
       void problems.push({ index, path, code, message })
     const externalId = person.externalId.trim()
-    if (externalId === '' || externalId.length > LONGEST_EXTERNAL_ID) {
+    if (externalId === '' || externalId.length > LONGEST_EXTERNAL_ID || !isStorable(externalId)) {
       problem(
         ['externalId'],
         'people.external_id_invalid',
@@ -130,7 +131,7 @@ function lookUp(attribute: ModelAttribute): LookUp {
       )
     default:
       return some((given) =>
-        typeof given === 'string' && given !== '' && given.length <= LONGEST_TEXT && !given.includes('\0')
+        typeof given === 'string' && given !== '' && given.length <= LONGEST_TEXT && isStorable(given)
           ? [held({ text: given })]
           : `needs a text of 1 to ${LONGEST_TEXT} characters.`,
       )

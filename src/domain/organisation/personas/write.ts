@@ -1,5 +1,5 @@
 import { statement, type Tx } from '../../../database/index.ts'
-import { ConflictError, NotFoundError, ValidationError } from '../../../errors/index.ts'
+import { ConflictError, NotFoundError } from '../../../errors/index.ts'
 import { appendEvents } from '../../../events/index.ts'
 import type { Act } from '../../../transitions/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
@@ -12,7 +12,7 @@ import { canonicalJson, type Json } from '../model/canonical.ts'
 import { loadModel } from '../model/load.ts'
 import type { ModelSnapshot } from '../model/model.ts'
 import { replaceReferences } from '../references/index-table.ts'
-import { labelProblem, mustKeep } from '../versions/keys.ts'
+import { descriptionProblem, labelProblem, mustKeep } from '../versions/keys.ts'
 import { lockActive } from '../versions/lock.ts'
 import { writeTransaction } from '../write-transaction.ts'
 import { personaChanged } from './errors.ts'
@@ -216,14 +216,9 @@ function readName(name: string): string {
 }
 
 function readDescription(description: string | null | undefined): string | null {
-  const trimmed = description?.trim() ?? ''
-  if (trimmed.length > LONGEST_DESCRIPTION) {
-    throw new ValidationError(`A description has at most ${LONGEST_DESCRIPTION} characters.`, { path: ['description'] })
-  }
-  return trimmed === '' ? null : trimmed
+  mustKeep(descriptionProblem(description), 'description')
+  return description?.trim() || null
 }
-
-const LONGEST_DESCRIPTION = 2_000
 
 // Prisma's type of JSON input does not know readonly arrays.
 const json = (filter: ConditionTree) => filter as unknown as object

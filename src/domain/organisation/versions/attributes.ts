@@ -2,7 +2,6 @@ import { statement } from '../../../database/index.ts'
 import { ConflictError, NotFoundError, ValidationError } from '../../../errors/index.ts'
 import type { Call } from '../../call.ts'
 import { canonicalId, newId } from '../ids.ts'
-import type { Json } from '../model/canonical.ts'
 import {
   type AttributeSource,
   type DataType,
@@ -11,7 +10,8 @@ import {
   type ModelSnapshot,
 } from '../model/model.ts'
 import { editDraft, type EditInput } from './edit.ts'
-import { attributeKeyProblem, labelProblem, mustKeep } from './keys.ts'
+import { attributeKeyProblem, descriptionProblem, labelProblem, mustKeep } from './keys.ts'
+import { difference, given, nextPlace } from './state.ts'
 import type { OrgModelVersion } from './version.ts'
 
 export interface AttributeEdited {
@@ -37,6 +37,7 @@ export interface AddAttributeInput extends EditInput {
 export async function addAttribute(call: Call, input: AddAttributeInput): Promise<AttributeEdited> {
   mustKeep(attributeKeyProblem(input.key), 'key')
   mustKeep(labelProblem(input.label), 'label')
+  mustKeep(descriptionProblem(input.description), 'description')
   const id = newId()
   const { version, model } = await editDraft(call, input, async (tx, draft) => {
     mustBeFree(draft.model, input.key, id)
@@ -85,6 +86,7 @@ export interface UpdateAttributeInput extends EditInput {
 export async function updateAttribute(call: Call, input: UpdateAttributeInput): Promise<AttributeEdited> {
   if (input.key !== undefined) mustKeep(attributeKeyProblem(input.key), 'key')
   if (input.label !== undefined) mustKeep(labelProblem(input.label), 'label')
+  mustKeep(descriptionProblem(input.description), 'description')
   let id = input.attributeId
   const { version, model } = await editDraft(call, input, async (tx, draft) => {
     const attribute = attributeOf(draft.model, input.attributeId)
@@ -94,9 +96,10 @@ export async function updateAttribute(call: Call, input: UpdateAttributeInput): 
     const before = stateOf(attribute)
     const after = { ...before, ...given(input, STATE_KEYS) }
     if (after.defaultValueId !== null) after.defaultValueId = ownValue(attribute, after.defaultValueId)
-    if (same(before, after)) return null
+    const changed = difference(before, after)
+    if (changed === null) return null
     await tx.query(UPDATE, [draft.id, id, JSON.stringify(after)])
-    return { op: 'UPDATE_ATTRIBUTE', attributeId: id, valueId: null, ...difference(before, after) }
+    return { op: 'UPDATE_ATTRIBUTE', attributeId: id, valueId: null, ...changed }
   })
   return { version, attribute: model.attributes.get(id) as ModelAttribute }
 }
@@ -123,32 +126,6 @@ export function attributeOf(model: ModelSnapshot, attributeId: string): ModelAtt
   const attribute = model.attributes.get(canonicalId(attributeId) ?? '')
   if (attribute === undefined) throw new NotFoundError('The attribute in this draft', { path: ['attributeId'] })
   return attribute
-}
-
-/** The place after all that have one. */
-export const nextPlace = (things: Iterable<{ readonly sortOrder: number }>): number =>
-  Math.max(-1, ...[...things].map(({ sortOrder }) => sortOrder)) + 1
-
-/** Of the input's fields those that were given. */
-export function given<Input extends object, Key extends string>(
-  input: Input,
-  keys: readonly Key[],
-): Partial<Pick<Input, Key & keyof Input>> {
-  const entries = Object.entries(input).filter(([key, value]) => value !== undefined && keys.includes(key as Key))
-  return Object.fromEntries(entries) as Partial<Pick<Input, Key & keyof Input>>
-}
-
-export const same = (before: Record<string, Json>, after: Record<string, Json>): boolean =>
-  Object.keys(after).every((key) => before[key] === after[key])
-
-/** What the operation log keeps of an update: the fields that changed. */
-export function difference<State extends Record<string, Json>>(
-  before: State,
-  after: State,
-): { readonly before: Json; readonly after: Json } {
-  const changed = Object.keys(after).filter((key) => before[key] !== after[key])
-  const only = (state: State): Json => Object.fromEntries(changed.map((key) => [key, state[key] as Json]))
-  return { before: only(before), after: only(after) }
 }
 
 type AttributeState = {

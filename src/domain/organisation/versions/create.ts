@@ -3,6 +3,7 @@ import { NotFoundError, ValidationError } from '../../../errors/index.ts'
 import { type Act, created } from '../../../transitions/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
 import type { Call } from '../../call.ts'
+import { isStorable } from '../../text.ts'
 import { actOf } from '../act.ts'
 import { startClock } from '../clock.ts'
 import { canonicalId, newId } from '../ids.ts'
@@ -123,7 +124,7 @@ async function contentSource(tx: Tx, versionId: string): Promise<{ id: string }>
 
 function textOrNull(text: string | null | undefined, longest: number, field: string): string | null {
   const trimmed = text?.trim() ?? ''
-  if (trimmed.length > longest) {
+  if (trimmed.length > longest || !isStorable(trimmed)) {
     throw new ValidationError(`This has at most ${longest} characters.`, { path: [field] })
   }
   return trimmed === '' ? null : trimmed

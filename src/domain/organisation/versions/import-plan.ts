@@ -8,7 +8,14 @@ import {
   type ModelSnapshot,
 } from '../model/model.ts'
 import { type ImportProblem, ModelImportInvalidError } from './errors.ts'
-import { attributeKeyProblem, type Broken, canonicalKey, labelProblem, valueKeyProblem } from './keys.ts'
+import {
+  attributeKeyProblem,
+  type Broken,
+  canonicalKey,
+  descriptionProblem,
+  labelProblem,
+  valueKeyProblem,
+} from './keys.ts'
 
 export interface ImportedAttribute {
   readonly key: string
@@ -125,6 +132,7 @@ function problemsOf(attributes: readonly ImportedAttribute[]): ImportProblem[] {
       ...problem([...at, 'key'], attributeKeyProblem(attribute.key)),
       ...problem([...at, 'key'], twice ? taken(attribute.key) : null),
       ...problem([...at, 'label'], labelProblem(attribute.label)),
+      ...problem([...at, 'description'], descriptionProblem(attribute.description)),
       ...problem([...at, 'dataType'], DATA_TYPES.includes(attribute.dataType) ? null : UNKNOWN_DATA_TYPE),
       ...problem([...at, 'source'], ATTRIBUTE_SOURCES.includes(attribute.source ?? 'MANUAL') ? null : UNKNOWN_SOURCE),
       ...problemsOfValues(attribute, [...at, 'values']),

@@ -1,4 +1,5 @@
 import { ValidationError } from '../../../errors/index.ts'
+import { isStorable } from '../../text.ts'
 
 /** What an attribute's key looks like: templates, imports and programs name the attribute by it. */
 const ATTRIBUTE_KEY = /^[a-z][a-z0-9_]{0,63}$/
@@ -6,6 +7,7 @@ const ATTRIBUTE_KEY = /^[a-z][a-z0-9_]{0,63}$/
 /** What a name that people read may be: something, and not endlessly long. */
 const LONGEST_LABEL = 200
 const LONGEST_VALUE_KEY = 200
+const LONGEST_DESCRIPTION = 2_000
 
 /** A rule that a key or label breaks; null when it keeps them all. */
 export type Broken = { readonly code: string; readonly message: string } | null
@@ -20,7 +22,7 @@ export const attributeKeyProblem = (key: string): Broken =>
 
 /** Keys of values are codes of the outside world, so all but blanks around and unseen characters is allowed. */
 export const valueKeyProblem = (key: string): Broken =>
-  key !== '' && key.length <= LONGEST_VALUE_KEY && key === key.trim() && !/\p{Cc}/u.test(key)
+  key !== '' && key.length <= LONGEST_VALUE_KEY && key === key.trim() && !/[\p{Cc}\p{Cs}]/u.test(key)
     ? null
     : {
         code: 'orgmodel.key_invalid',
@@ -28,9 +30,14 @@ export const valueKeyProblem = (key: string): Broken =>
       }
 
 export const labelProblem = (label: string): Broken =>
-  label.trim() !== '' && label.length <= LONGEST_LABEL
+  label.trim() !== '' && label.length <= LONGEST_LABEL && isStorable(label)
     ? null
     : { code: 'orgmodel.label_invalid', message: `A label has 1 to ${LONGEST_LABEL} characters.` }
+
+export const descriptionProblem = (description: string | null | undefined): Broken =>
+  (description ?? '').length <= LONGEST_DESCRIPTION && isStorable(description ?? '')
+    ? null
+    : { code: 'orgmodel.description_invalid', message: `A description has at most ${LONGEST_DESCRIPTION} characters.` }
 
 /** @throws ValidationError at this field of the input. */
 export function mustKeep(broken: Broken, field: string): void {

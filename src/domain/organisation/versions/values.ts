@@ -3,9 +3,10 @@ import { ConflictError, NotFoundError, ValidationError } from '../../../errors/i
 import type { Call } from '../../call.ts'
 import { canonicalId, newId } from '../ids.ts'
 import { isChoice, type ModelAttribute, type ModelSnapshot, type ModelValue } from '../model/model.ts'
-import { attributeOf, difference, given, nextPlace, same } from './attributes.ts'
+import { attributeOf } from './attributes.ts'
 import { editDraft, type EditInput } from './edit.ts'
 import { canonicalKey, labelProblem, mustKeep, valueKeyProblem } from './keys.ts'
+import { difference, given, nextPlace } from './state.ts'
 import type { OrgModelVersion } from './version.ts'
 
 export interface ValueEdited {
@@ -72,9 +73,10 @@ export async function updateValue(call: Call, input: UpdateValueInput): Promise<
     const before = stateOf(value)
     const after = { ...before, ...given({ ...input, ...(key === undefined ? {} : { key }) }, STATE_KEYS) }
     if (input.parentValueId !== undefined) after.parentValueId = parentOf(attribute, input.parentValueId)
-    if (same(before, after)) return null
+    const changed = difference(before, after)
+    if (changed === null) return null
     await tx.query(UPDATE, [draft.id, id, JSON.stringify(after)])
-    return { op: 'UPDATE_VALUE', attributeId: attribute.id, valueId: id, ...difference(before, after) }
+    return { op: 'UPDATE_VALUE', attributeId: attribute.id, valueId: id, ...changed }
   })
   return { version, value: model.values.get(id) as ModelValue }
 }
