@@ -28,5 +28,4 @@ export function requestBody<Result, Variables>(
 }
 
 /** Variables may be left out when none is required. */
-export type VariablesOf<Variables> =
-  Partial<Record<keyof Variables, unknown>> extends Variables ? [variables?: Variables] : [variables: Variables]
+export type VariablesOf<Variables> = {} extends Variables ? [variables?: Variables] : [variables: Variables]

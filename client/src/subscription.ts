@@ -20,7 +20,7 @@ export interface SubscriptionOptions {
  * for what comes after the last item that was received. It ends only by the caller, or with a RegieError that a new
  * connection does not cure: CURSOR_EXPIRED and SLOW_CONSUMER among them.
  */
-export class Subscription<Item> implements AsyncIterableIterator<Item> {
+export class Subscription<Item> implements AsyncIterableIterator<Item, undefined> {
   readonly #transport: Transport
   readonly #body: RequestBody
   readonly #options: SubscriptionOptions
@@ -28,7 +28,7 @@ export class Subscription<Item> implements AsyncIterableIterator<Item> {
   readonly #abort = () => this.#end(null)
   #cursor: string | null = null
   #items: Item[] = []
-  #waiting: { resolve: (result: IteratorResult<Item>) => void; reject: (error: unknown) => void }[] = []
+  #waiting: { resolve: (result: IteratorResult<Item, undefined>) => void; reject: (error: unknown) => void }[] = []
   #ended = false
   #error: unknown = null
 
@@ -51,7 +51,7 @@ export class Subscription<Item> implements AsyncIterableIterator<Item> {
     return this
   }
 
-  next(): Promise<IteratorResult<Item>> {
+  next(): Promise<IteratorResult<Item, undefined>> {
     if (this.#items.length > 0) return Promise.resolve({ done: false, value: this.#items.shift()! })
     if (!this.#ended) return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
     const error = this.#error
@@ -59,7 +59,7 @@ export class Subscription<Item> implements AsyncIterableIterator<Item> {
     return error === null ? Promise.resolve(DONE) : Promise.reject(error)
   }
 
-  return(): Promise<IteratorResult<Item>> {
+  return(): Promise<IteratorResult<Item, undefined>> {
     this.#items = []
     this.#end(null)
     return Promise.resolve(DONE)

@@ -82,13 +82,13 @@ export function connectionType<Row>(type: ObjectRef<Types, Row>, plural: string,
       edges: t.field({
         type: [edgeType(type)],
         description: 'The items of this page, each with its cursor.',
-        complexity: { field: 0, multiplier: 1 },
+        complexity: { field: 1, multiplier: 1 },
         resolve: (page) => page.edges,
       }),
       nodes: t.field({
         type: [type] as never,
         description: 'The items of this page, without their cursors.',
-        complexity: { field: 0, multiplier: 1 },
+        complexity: { field: 1, multiplier: 1 },
         resolve: (page) => page.edges.map((edge) => edge.node) as never,
       }),
       pageInfo: t.field({

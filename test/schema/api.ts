@@ -7,6 +7,7 @@ import { CursorCodec, EventFeed } from '../../src/events/index.ts'
 import { makeContext, schema, type ApiContext } from '../../src/schema/index.ts'
 import type { Viewer } from '../../src/viewer/index.ts'
 import { useDatabase, type TestDatabase } from '../harness/database.ts'
+import type { Json } from './json.ts'
 
 export interface Asking {
   readonly tenantId: string | null
@@ -27,7 +28,7 @@ export interface Api {
   tenant(name: string): Promise<Asking>
 }
 
-export type Answer = ExecutionResult<Record<string, any>>
+export type Answer = ExecutionResult<Record<string, Json>>
 
 export const OPERATOR: Asking = { tenantId: null, subject: 'root', roles: ['operator'] }
 

@@ -1,4 +1,5 @@
-import type { Api, Answer, Asking } from './api.ts'
+import type { Answer, Api, Asking } from './api.ts'
+import type { Json } from './json.ts'
 
 /** A tenant with everything in it that has an id. */
 export interface Scene {
@@ -197,7 +198,7 @@ export async function sceneIn(api: Api, name: string): Promise<Scene> {
   const { persona } = await done(PERSONA, { input: { name: 'Front office', filter } })
   const draft = (await done(DRAFT)).draft
   const removed = await done(REMOVE, { valueId: support.uuid, revision: draft.contentRevision })
-  const issues = (await done(EVALUATE)).evaluation.issues.nodes as Record<string, any>[]
+  const issues = (await done(EVALUATE)).evaluation.issues.nodes as Record<string, Json>[]
   const issue = issues.find(({ code }) => code === 'persona.value_in_use')!
   const action = issue['availableActions'].find(
     ({ actionType }: { actionType: string }) => actionType === 'persona.remove_value',
@@ -230,8 +231,8 @@ export async function sceneIn(api: Api, name: string): Promise<Scene> {
 }
 
 /** The success of the one mutation in an answer; a test that arranges must not go on without it. */
-export function succeeded(answer: Answer): Record<string, any> {
-  const [result] = Object.values(answer.data ?? {}) as Record<string, any>[]
+export function succeeded(answer: Answer): Record<string, Json> {
+  const [result] = Object.values(answer.data ?? {}) as Record<string, Json>[]
   if (answer.errors !== undefined || result === undefined || !String(result['__typename']).endsWith('Success')) {
     throw new Error(`The mutation did not succeed: ${JSON.stringify(answer)}`)
   }

@@ -152,7 +152,7 @@ async function call(as: Asking, { root, field, ...one }: Case): Promise<Answer> 
     : isObjectType(result) || result.name === 'Node'
       ? '{ __typename }'
       : ''
-  const source = `${root} Try(${declared.map(({ name, type }) => `$${name}: ${type}`).join(', ')}) {
+  const source = `${root} Try(${declared.map(({ name, type }) => `$${name}: ${String(type)}`).join(', ')}) {
     result: ${field.name}(${declared.map(({ name }) => `${name}: $${name}`).join(', ')}) ${selection}
   }`
   return api.ask(as, source, args)
