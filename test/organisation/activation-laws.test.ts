@@ -41,7 +41,7 @@ afterEach(() => db.pool.query('delete from job where worker_id is null'))
 async function over(id: string, engine: Engine): Promise<string> {
   engine.wake()
   await expect
-    .poll(async () => (await seen(scene.call, id)).status, { timeout: 10_000, interval: 20 })
+    .poll(async () => (await seen(scene.call, id)).status, { timeout: 20_000, interval: 20 })
     .toMatch(/COMPLETED|FAILED/)
   const { status, errorCode, error } = await seen(scene.call, id)
   return [status, errorCode, error].filter((part) => part !== null).join(' ')

@@ -68,7 +68,7 @@ async function resolve(key: string, actionType: string, payload?: unknown, by: D
         const { status, errorCode, error } = await seen(scene.call, id)
         return `${status} ${errorCode ?? ''} ${error ?? ''}`.trim()
       },
-      { timeout: 10_000, interval: 20 },
+      { timeout: 20_000, interval: 20 },
     )
     .toBe('COMPLETED')
   await engine.stop()
@@ -377,9 +377,9 @@ describe('at the same time', () => {
       await holder.query('begin')
       await holder.query('select from org_model_version where tenant_id = $1 for update', [scene.call.viewer.tenantId])
       const one = Promise.allSettled([first()])
-      await expect.poll(waiters).toBe(1)
+      await expect.poll(waiters, { timeout: 10_000 }).toBe(1)
       const two = Promise.allSettled([second()])
-      await expect.poll(waiters).toBe(2)
+      await expect.poll(waiters, { timeout: 10_000 }).toBe(2)
       await holder.query('rollback')
       holder.release()
       return [(await one)[0], (await two)[0]]

@@ -21,6 +21,7 @@ import {
   seen,
   type Scene,
 } from './resolutions-scene.ts'
+import { controlled, DONE } from './resolutions-controlled.ts'
 import { holdInvariants } from './resolutions-invariants.ts'
 import { withRoles } from './tenant.ts'
 
@@ -264,11 +265,14 @@ describe('the draft', () => {
 })
 
 describe('one record per issue', () => {
-  test('C03 three submissions of a general issue would be one row; of this one they are, with one id', async () => {
+  test('C03 three submissions of a general issue: one row, one id, the third submission', async () => {
+    const general = controlled({ execute: async () => DONE })
     const ids = new Set<string>()
     for (let round = 1; round <= 3; round++) {
-      const [submitted] = await submit(archiving())
-      expect(submitted).toMatchObject({ submissionNo: round })
+      const [submitted] = await general.submitResolutions(scene.call, {
+        resolutions: [{ issueCode: 'test.found', affectedEntityId: null, chosenActionType: 'test.one' }],
+      })
+      expect(submitted).toMatchObject({ affectedEntityId: null, submissionNo: round })
       ids.add(submitted!.resolutionId)
     }
     expect(ids.size).toBe(1)

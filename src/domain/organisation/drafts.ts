@@ -14,7 +14,8 @@ import { ACTIONS } from './resolutions/actions/index.ts'
 import { cancelResolution, retryResolution, type ResolutionRequest } from './resolutions/cancel.ts'
 import type { Resolution } from './resolutions/resolution.ts'
 import { resolutionJob, type ResolutionJobPayload } from './resolutions/resolution-job.ts'
-import { submitResolutions, type SubmitResolutionsInput, type SubmittedResolution } from './resolutions/submit.ts'
+import type { SubmittedResolution } from './resolutions/file-choices.ts'
+import { submitResolutions, type SubmitResolutionsInput } from './resolutions/submit.ts'
 import type { OrgModelVersion } from './versions/version.ts'
 
 export interface DraftsOptions {

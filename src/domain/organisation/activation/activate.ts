@@ -1,4 +1,4 @@
-import { isLockTimeout, type Tx } from '../../../database/index.ts'
+import type { Tx } from '../../../database/index.ts'
 import { ConflictError } from '../../../errors/index.ts'
 import type { Act } from '../../../transitions/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
@@ -15,10 +15,11 @@ import { stagedEffects } from '../resolutions/completed.ts'
 import { resolutionsInFlight } from '../resolutions/in-flight.ts'
 import { DraftChangedError, NoDraftError } from '../versions/errors.ts'
 import { lockVersions, type LockedVersions } from '../versions/lock.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import { activationByKey, type Activation } from './activation.ts'
 import { lockTargets } from './apply-effects.ts'
 import { cancelJobsOfDraft, failInFlight } from './close-resolutions.ts'
-import { BlockingIssuesError, versionBusy } from './errors.ts'
+import { BlockingIssuesError } from './errors.ts'
 import { switchVersions } from './switch-versions.ts'
 
 export interface ActivateDraftInput {
@@ -28,14 +29,11 @@ export interface ActivateDraftInput {
   readonly idempotencyKey?: string | null
 }
 
-/** How long the activation waits for anybody who works on the draft, and how long it may take in all. */
-export const LIMITS = { lockTimeoutMs: 5_000, timeoutMs: 30_000 }
-
 /**
  * Makes the draft the version that counts: everything or nothing, in one transaction, decided by what is true
  * under its locks and not by what an evaluation said before (C33). Whoever activates anything does it here.
  * @throws ForbiddenError, NoDraftError, DraftChangedError, BlockingIssuesError, StagedEffectConflictError,
- *   ConflictError (`orgmodel.version.busy`, `.base_outdated`, `.no_changes`, `.resolutions_in_flight`)
+ *   BusyError, ConflictError (`orgmodel.version.base_outdated`, `.no_changes`, `.resolutions_in_flight`)
  */
 export async function activateDraft(
   composition: Composition,
@@ -43,12 +41,7 @@ export async function activateDraft(
   input: ActivateDraftInput,
 ): Promise<Activation> {
   mustBeAllowed(call.viewer, 'orgmodel.activate')
-  const act = actOf(call.viewer)
-  try {
-    return await call.database.transaction(call.viewer.tenantId, (tx) => activate(tx, composition, act, input), LIMITS)
-  } catch (error) {
-    throw isLockTimeout(error) ? versionBusy() : error
-  }
+  return writeTransaction(call, (tx) => activate(tx, composition, actOf(call.viewer), input))
 }
 
 async function activate(tx: Tx, composition: Composition, act: Act, input: ActivateDraftInput): Promise<Activation> {

@@ -23,10 +23,10 @@ export async function cancelJobsOfDraft(tx: Tx, act: Act): Promise<void> {
  * Fences what is still on its way when a draft closes (C31, C32): FAILED under a submission number that no job has.
  * A job submitted since the cancelling above finds that out when it begins. The versions are locked.
  */
-export async function failInFlight(tx: Tx, draftVersionId: string, act: Act): Promise<number> {
+export async function failInFlight(tx: Tx, draftVersionId: string, act: Act): Promise<void> {
   const ids = (await resolutionsInFlight(tx, draftVersionId)).map(({ id }) => id)
   const rows = await tx.query(BY_IDS_FOR_UPDATE, [JSON.stringify(ids)])
-  const { moved } = await transitionMany(
+  await transitionMany(
     tx,
     resolutionLifecycle,
     rows.map((row) => {
@@ -42,7 +42,6 @@ export async function failInFlight(tx: Tx, draftVersionId: string, act: Act): Pr
       }
     }),
   )
-  return moved.length
 }
 
 const JOBS_OF_DRAFT = statement<{ jobId: string }>(

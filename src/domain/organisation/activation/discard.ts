@@ -1,4 +1,3 @@
-import { isLockTimeout } from '../../../database/index.ts'
 import { ValidationError } from '../../../errors/index.ts'
 import { transition } from '../../../transitions/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
@@ -10,10 +9,9 @@ import { versionLifecycle } from '../lifecycles.ts'
 import { DraftChangedError, NoDraftError } from '../versions/errors.ts'
 import { lockVersions } from '../versions/lock.ts'
 import { versionOf, type OrgModelVersion } from '../versions/version.ts'
-import { LIMITS } from './activate.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import { dropUnapplied } from './apply-effects.ts'
 import { cancelJobsOfDraft, failInFlight } from './close-resolutions.ts'
-import { versionBusy } from './errors.ts'
 import { databaseClock } from './switch-versions.ts'
 
 export interface DiscardDraftInput {
@@ -24,7 +22,7 @@ export interface DiscardDraftInput {
 /**
  * Gives the draft up: its jobs are cancelled, its resolutions end, what they had prepared is gone, and nothing
  * live was ever touched (C31).
- * @throws ForbiddenError, NoDraftError, DraftChangedError, ValidationError, ConflictError (`orgmodel.version.busy`)
+ * @throws ForbiddenError, NoDraftError, DraftChangedError, ValidationError, BusyError
  */
 export async function discardDraft(call: Call, input: DiscardDraftInput): Promise<OrgModelVersion> {
   mustBeAllowed(call.viewer, 'orgmodel.edit')
@@ -32,31 +30,23 @@ export async function discardDraft(call: Call, input: DiscardDraftInput): Promis
   if (reason === '' || reason.length > 2_000)
     throw new ValidationError('Say in 1 to 2,000 characters why the draft is given up.', { path: ['reason'] })
   const act = actOf(call.viewer)
-  try {
-    return await call.database.transaction(
-      call.viewer.tenantId,
-      async (tx) => {
-        await cancelJobsOfDraft(tx, act)
-        const { draft } = await lockVersions(tx, 'update')
-        if (draft === null) throw new NoDraftError()
-        const expected = input.expectedDraftVersionId
-        if (expected != null && canonicalId(expected) !== draft.id)
-          throw new DraftChangedError(draft, ['expectedDraftVersionId'])
-        await failInFlight(tx, draft.id, act)
-        await dropUnapplied(tx, draft.id)
-        await transition(tx, versionLifecycle, {
-          id: draft.id,
-          to: 'DISCARDED',
-          act,
-          data: { number: draft.number, reason },
-          set: { discarded_by: act.actor, discarded_at: await databaseClock(tx), discard_reason: reason },
-        })
-        await bumpDownstream(tx)
-        return versionOf(await tx.prisma.orgModelVersion.findFirstOrThrow({ where: { id: draft.id } }))
-      },
-      LIMITS,
-    )
-  } catch (error) {
-    throw isLockTimeout(error) ? versionBusy() : error
-  }
+  return writeTransaction(call, async (tx) => {
+    await cancelJobsOfDraft(tx, act)
+    const { draft } = await lockVersions(tx, 'update')
+    if (draft === null) throw new NoDraftError()
+    const expected = input.expectedDraftVersionId
+    if (expected != null && canonicalId(expected) !== draft.id)
+      throw new DraftChangedError(draft, ['expectedDraftVersionId'])
+    await failInFlight(tx, draft.id, act)
+    await dropUnapplied(tx, draft.id)
+    await transition(tx, versionLifecycle, {
+      id: draft.id,
+      to: 'DISCARDED',
+      act,
+      data: { number: draft.number, reason },
+      set: { discarded_by: act.actor, discarded_at: await databaseClock(tx), discard_reason: reason },
+    })
+    await bumpDownstream(tx)
+    return versionOf(await tx.prisma.orgModelVersion.findFirstOrThrow({ where: { id: draft.id } }))
+  })
 }

@@ -37,12 +37,3 @@ export interface StagedEffectConflict {
   readonly summary: string
   readonly reason: string
 }
-
-/** Somebody is working on the draft or on what it would change. */
-export const versionBusy = (): ConflictError =>
-  new ConflictError(
-    'The draft, or something that it would change, is in use at the moment. Try again in a few seconds.',
-    {
-      code: 'orgmodel.version.busy',
-    },
-  )

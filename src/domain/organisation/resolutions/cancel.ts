@@ -7,6 +7,7 @@ import { actOf } from '../act.ts'
 import { canonicalId } from '../ids.ts'
 import type { Composition } from '../impact/composition.ts'
 import { lockVersions } from '../versions/lock.ts'
+import { writeTransaction } from '../write-transaction.ts'
 import { resolutionLifecycle } from './lifecycle.ts'
 import { resolutionById } from './read.ts'
 import { BY_IDS, BY_IDS_FOR_UPDATE, eventData, type Resolution } from './resolution.ts'
@@ -29,7 +30,7 @@ export async function cancelResolution(call: Call, request: ResolutionRequest): 
   const id = canonicalId(request.resolutionId)
   if (id === null) throw noSuchResolution()
   const act = actOf(call.viewer)
-  return call.database.transaction(call.viewer.tenantId, async (tx) => {
+  return writeTransaction(call, async (tx) => {
     const [seen] = await tx.query(BY_IDS, [JSON.stringify([id])])
     if (seen === undefined) throw noSuchResolution()
     await cancelJobs(tx, {
