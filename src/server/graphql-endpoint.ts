@@ -116,6 +116,7 @@ export class GraphqlEndpoint<Context> {
     // Without introspection a stranger has nothing to ask, and validation would tell the schema name by name.
     if (caller === NOBODY && !this.#options.introspection && !this.#asksForGraphiql(request))
       throw apiError('UNAUTHENTICATED', 'This needs a token: send "Authorization: Bearer <token>".')
+    if (response.destroyed) return
     const subscription = body !== null && wantsEventStream(request) ? subscriptionIn(body) : null
     if (subscription !== null && !this.#operations.isNoSubscription(subscription))
       return this.#stream(subscription, response, caller, masking)

@@ -97,8 +97,14 @@ export class Metrics {
   }
 
   /** Shows numbers that parts of the process keep themselves; read when the metrics are asked for. */
-  watch(parts: { readonly feed: { readonly size: number } | null; readonly jobs: WatchedJobs | null }): void {
-    const { feed, jobs } = parts
+  watch(parts: {
+    readonly pool: { readonly totalCount: number; readonly waitingCount: number }
+    readonly feed: { readonly size: number } | null
+    readonly jobs: WatchedJobs | null
+  }): void {
+    const { pool, feed, jobs } = parts
+    this.#gauge('regie_database_connections', 'Open connections for requests.', () => pool.totalCount)
+    this.#gauge('regie_database_waiting', 'Requests waiting for a connection.', () => pool.waitingCount)
     if (feed !== null) this.#gauge('regie_event_streams_active', 'Streams on the event feed.', () => feed.size)
     if (jobs === null) return
     const threads = () => jobs.stats().threads

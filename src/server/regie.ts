@@ -68,7 +68,7 @@ async function start(configuration: Configuration, log: Logger, teardown: Teardo
     { configuration, databaseUrl, threads, log, onCommitted: () => feed?.hint() },
     teardown,
   )
-  metrics.watch({ feed, jobs })
+  metrics.watch({ pool: database.pool, feed, jobs })
 
   const server = new RegieServer({
     api: feed === null ? null : await apiOf({ configuration, database, issuer, feed, codec, jobs }),

@@ -59,6 +59,7 @@ export async function writeEventStream(
     await send('event: complete\ndata:\n\n')
   } finally {
     clearInterval(keepAlive)
+    closed()
     response.end()
   }
 

@@ -114,6 +114,7 @@ test('R53 ready holds with everything composed, and turns when the process stops
   })
   const metrics = await (await fetch(`${regie.url}/metrics`)).text()
   expect(metrics).toContain('regie_event_streams_active 0')
+  expect(metrics).toContain('regie_database_waiting 0')
   await Promise.all([regie.stop(), regie.stop()])
   await expect(fetch(`${regie.url}/health/live`)).rejects.toThrow()
 })
