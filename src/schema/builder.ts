@@ -40,7 +40,7 @@ export interface SchemaTypes {
 
 /** Most that one operation may cost, counted with its real variables before anything is read (docs/api.md). */
 export const MOST_COMPLEXITY = 1_000
-export const MOST_DEPTH = 16
+export const MOST_DEPTH = 12
 
 /** A thing costs a point, what it shows of itself does not; a list counts as ten unless its field says otherwise. */
 function costOf(type: GraphQLOutputType): number | { field: number; multiplier: number } {

@@ -169,6 +169,20 @@ describe('outcomes', () => {
     expect(answer.data?.['updatePersona']).toMatchObject({ __typename: 'ConflictError', currentVersion: 1 })
   })
 
+  test('R31 so is a draft that was edited meanwhile', async () => {
+    const source = `mutation($id: UUID!, $revision: Int!) {
+      removeOrgModelAttribute(input: { attributeId: $id, expectedContentRevision: $revision }) {
+        __typename ... on ConflictError { code currentVersion }
+      }
+    }`
+    const answer = await ask(source, { id: scene.attribute.uuid, revision: scene.contentRevision + 5 })
+    expect(answer.data?.['removeOrgModelAttribute']).toEqual({
+      __typename: 'ConflictError',
+      code: 'orgmodel.version.draft_changed',
+      currentVersion: scene.contentRevision,
+    })
+  })
+
   test('R38 without a token every root field says so, subscriptions too', async () => {
     for (const source of ['{ viewer { subject } }', '{ personas { nodes { id } } }']) {
       expect(codeOf(await api.ask(null, source))).toBe('UNAUTHENTICATED')
@@ -213,7 +227,7 @@ describe('lists', () => {
   test('R24 a cursor is good when its row is gone, and a made-up one is the caller’s mistake', async () => {
     const { data } = await ask('{ personas(first: 1) { edges { cursor node { name } } } }')
     const made = await persona('AAA first of all')
-    const [edge] = (await ask('{ personas(first: 1) { edges { cursor node { id } } } }')).data?.['personas'].edges
+    const [edge] = (await ask('{ personas(first: 1) { edges { cursor node { id } } } }')).data!['personas'].edges
     expect(edge.node.id).toBe(made.id)
     await api.db.pool.query('delete from org_model_reference where source_id = $1', [made.uuid])
     await api.db.pool.query('delete from persona where id = $1', [made.uuid])
@@ -311,19 +325,26 @@ describe('streams', () => {
     return Object.values(value.data)[0]
   }
 
+  /** The next that tells of something: a transaction of another test on this server may hold the log back a while. */
+  const event = async (stream: AsyncIterableIterator<Answer>): Promise<Json> => {
+    for (;;) {
+      const item = await take(stream)
+      if (item.__typename !== 'StreamCaughtUp') return item
+    }
+  }
+
   test('R32 a stream resumed after a mutation’s cursor tells what follows and nothing of the mutation', async () => {
     const { eventCursor } = succeeded(await ask(CREATE, { input: { name: 'R32', filter: everybody() } }))
     await persona('R32 next')
     const stream = await api.follow(scene.as, EVENTS, { after: eventCursor })
-    expect(await take(stream)).toMatchObject({
+    expect(await event(stream)).toMatchObject({
       __typename: 'PersonaChanged',
       name: 'R32 next',
       type: 'persona.created',
       persona: { revision: 1 },
     })
-    expect(await take(stream)).toMatchObject({ __typename: 'StreamCaughtUp' })
     await persona('R32 live')
-    expect(await take(stream)).toMatchObject({ name: 'R32 live' })
+    expect(await event(stream)).toMatchObject({ name: 'R32 live' })
     await stream.return?.()
   })
 
@@ -354,7 +375,7 @@ describe('streams', () => {
     const source =
       'subscription($after: EventCursor) { tenantEvents(after: $after) { __typename ... on DomainEvent { type subjectUuid sequence actor data } } }'
     const stream = await api.follow(scene.as, source, { after: data?.['eventCursor'] })
-    expect(await take(stream)).toMatchObject({
+    expect(await event(stream)).toMatchObject({
       __typename: 'PersonaChanged',
       type: 'persona.created',
       sequence: 1,

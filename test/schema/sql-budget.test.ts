@@ -55,6 +55,12 @@ const OPERATIONS: readonly Operation[] = [
     variables: ({ persona }) => ({ id: persona.id }),
   },
   {
+    name: 'an audience with what each person holds',
+    maxQueries: 7,
+    source: 'query($id: ID!) { personaAudience(personaId: $id) { nodes { externalId values { number valueUuid } } } }',
+    variables: ({ persona }) => ({ id: persona.id }),
+  },
+  {
     name: 'nodes of one type',
     maxQueries: 1,
     source: 'query($ids: [ID!]!) { nodes(ids: $ids) { id ... on OrgModelVersion { number } } }',

@@ -74,7 +74,7 @@ function foreign({ place, path, field }: Case): unknown {
   if (field.name === 'node') return theirs.persona.id
   if (field.name === 'nodes') return [theirs.persona.id, theirs.personId, theirs.activeId, theirs.resolutionId]
   if (/attribute/i.test(name)) return theirs.attribute.uuid
-  if (/valueIds$/.test(name)) return [theirs.value.uuid]
+  if (name.endsWith('valueIds')) return [theirs.value.uuid]
   if (/value/i.test(name)) return theirs.value.uuid
   return undefined
 }

@@ -1,10 +1,11 @@
+import type { DraftChangedError } from '../../domain/organisation/index.ts'
 import {
   ConflictError,
   ForbiddenError,
   IdempotencyKeyReusedError,
   InvalidTransitionError,
   NotFoundError,
-  UserError,
+  type UserError,
   ValidationError,
 } from '../../errors/index.ts'
 import { builder } from '../builder.ts'
@@ -36,9 +37,13 @@ builder.objectType(ConflictError, {
   description: 'Somebody was faster, or the present state does not allow it.',
   interfaces: [UserErrorInterface],
   fields: (t) => ({
-    currentVersion: t.exposeInt('currentVersion', {
+    currentVersion: t.int({
       nullable: true,
-      description: 'The version the thing has now, for an `expectedVersion` that was another; else null.',
+      description:
+        'What the thing has now, for an `expectedVersion`, `expectedRevision` or `expectedContentRevision` that was ' +
+        'another; else null.',
+      // The plugin shows an error as the class that was declared, so `instanceof` no longer knows a subclass.
+      resolve: (error) => (error as Partial<DraftChangedError>).contentRevision ?? error.currentVersion,
     }),
   }),
 })
