@@ -30,17 +30,16 @@ export function jobTransaction<T>(
 }
 
 /** Locks the rows of these claims and returns those that still stand. */
-export async function proveClaims(tx: Queryable, attempts: readonly Attempt[], workerId: string): Promise<Set<string>> {
+export async function proveClaims(tx: Queryable, attempts: readonly Attempt[]): Promise<Set<string>> {
   const claims = attempts.map(({ job }) => ({ id: job.id, claimEpoch: job.claimEpoch }))
-  const rows = await tx.run(PROVE_CLAIMS, [JSON.stringify(claims), workerId])
+  const rows = await tx.run(PROVE_CLAIMS, [JSON.stringify(claims)])
   return new Set(rows.map((row) => row.id))
 }
 
-/** Settles attempts on whatever connection; answers with the jobs that were still this worker's. */
+/** Settles attempts on whatever connection; answers with the jobs whose claim still stood. */
 export function settle(
   on: Queryable,
   endings: readonly { readonly attempt: Attempt; readonly ending: Ending }[],
-  workerId: string,
 ): Promise<SettledRow[]> {
   const rows = endings.map(
     ({ attempt, ending }): EndingRow => ({
@@ -50,5 +49,5 @@ export function settle(
       ranMs: attempt.ranMs(),
     }),
   )
-  return on.run(SETTLE, [storableJson(rows), workerId])
+  return on.run(SETTLE, [storableJson(rows)])
 }

@@ -50,12 +50,11 @@ export class AttemptContext implements JobContext {
       )
     this.#transactionUsed = true
     const attempt = this.#attempt
-    const { workerId } = this.#parts
     attempt.inTransaction = true
     try {
       const [result, status] = await this.#inClaim(async (tx) => {
         const answer = await body(tx)
-        const [settled] = await settle(tx, [{ attempt, ending: endingOf(answer) }], workerId)
+        const [settled] = await settle(tx, [{ attempt, ending: endingOf(answer) }])
         if (settled === undefined) throw new Superseded()
         return [answer, settled.status] as const
       })
@@ -72,14 +71,14 @@ export class AttemptContext implements JobContext {
 
   #inClaim<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
     const attempt = this.#attempt
-    const { database, workerId, transactions } = this.#parts
+    const { database, transactions } = this.#parts
     return transactions.with(async () => {
       attempt.signal.throwIfAborted()
       const done = await jobTransaction(
         database,
         attempt.job.tenantId,
         async (tx) => {
-          if (!(await proveClaims(tx, [attempt], workerId)).has(attempt.job.id)) throw new Superseded()
+          if (!(await proveClaims(tx, [attempt])).has(attempt.job.id)) throw new Superseded()
           return body(tx)
         },
         { timeoutMs: Math.max(1, attempt.remainingMs()) },

@@ -81,7 +81,7 @@ const TRANSIENT: readonly (readonly [(error: unknown) => boolean, string, string
 /** The database was not reached, or went away: nothing is wrong with what was sent. */
 export function isConnectionTrouble(error: unknown): boolean {
   const state = sqlState(error)
-  if (state !== null && /^(08|53|57P)/.test(state)) return true
+  if (state !== null && /^(08(?!P01)|53|57P)/.test(state)) return true
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
   return (
     (typeof code === 'string' && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|P1001|P1017|P2024)/.test(code)) ||

@@ -56,7 +56,7 @@ export async function runTogether(attempts: readonly Attempt[], parts: EnginePar
 async function inOneTransaction(attempts: readonly Attempt[], parts: EngineParts, verdicts: Verdicts): Promise<void> {
   const [first] = attempts
   if (first === undefined) return
-  const { database, transactions, workerId } = parts
+  const { database, transactions } = parts
   const signal = AbortSignal.any(attempts.map((attempt) => attempt.signal))
   for (const attempt of attempts) attempt.inTransaction = true
   try {
@@ -66,12 +66,12 @@ async function inOneTransaction(attempts: readonly Attempt[], parts: EngineParts
         database,
         first.job.tenantId,
         async (tx) => {
-          const proven = await proveClaims(tx, attempts, workerId)
+          const proven = await proveClaims(tx, attempts)
           const ours = attempts.filter((attempt) => proven.has(attempt.job.id))
           if (ours.length === 0) return []
           const results = await first.definition.runMany!(ours.map(batched), tx, signal)
           const endings = pairs(ours, results)
-          const rows = await settle(tx, endings, workerId)
+          const rows = await settle(tx, endings)
           if (rows.length !== ours.length) throw new Superseded()
           const statuses = new Map(rows.map((row) => [row.id, row.status]))
           return ours.map((attempt) => ({ attempt, status: statuses.get(attempt.job.id)! }))

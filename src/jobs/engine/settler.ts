@@ -102,23 +102,22 @@ export class Settler {
       ended.map(({ attempt }) => attempt.job.id),
       ended.map(({ attempt }) => attempt.job.claimEpoch),
       ended.map(({ attempt }) => attempt.ranMs()),
-      this.#parts.workerId,
     ])
     await this.#conclude(ended, new Map(rows.map(({ id }) => [id, 'SUCCEEDED'])))
   }
 
   async #settleOthers(ended: Ended[]): Promise<void> {
-    const rows = await settle(this.#parts.database, ended, this.#parts.workerId)
+    const rows = await settle(this.#parts.database, ended)
     await this.#conclude(ended, new Map(rows.map(({ id, status }) => [id, status])))
   }
 
   /** All of one type and tenant. */
   async #settleAndTell(ended: Ended[]): Promise<void> {
-    const { database, transactions, workerId } = this.#parts
+    const { database, transactions } = this.#parts
     const { definition, job } = ended[0]!.attempt
     const rows = await transactions.with(() =>
       jobTransaction(database, job.tenantId, async (tx) => {
-        const settled = await settle(tx, ended, workerId)
+        const settled = await settle(tx, ended)
         await tellOutcomes(tx, definition, settled)
         return settled
       }),
@@ -139,8 +138,7 @@ export class Settler {
 
   /** What was not settled is either no longer ours, or locked at the moment by somebody who also wants to end it. */
   async #lookAfter(missed: readonly Ended[]): Promise<void> {
-    const { database, workerId } = this.#parts
-    const rows = await database.run(STILL_HELD, [missed.map(({ attempt }) => attempt.job.id), workerId])
+    const rows = await this.#parts.database.run(STILL_HELD, [missed.map(({ attempt }) => attempt.job.id)])
     const held = new Map(rows.map((row) => [row.id, row.claimEpoch]))
     for (const { attempt, ending } of missed) {
       if (held.get(attempt.job.id) !== attempt.job.claimEpoch) {

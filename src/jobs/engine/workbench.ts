@@ -9,6 +9,12 @@ import { Settler } from './settler.ts'
 /** How often the clock is looked at for time-outs, and the database for cancels and lost claims. */
 const TICK_MS = 50
 const LOOK_MS = 250
+/** How far ahead to claim, in the handlers' own time and in jobs. */
+const AHEAD_MS = 100
+const MOST_AHEAD = 500
+/** What handlers are taken to need before any has run, and at the least. */
+const FIRST_GUESS_MS = 20
+const LEAST_MS = 0.1
 /** What was claimed and not begun for so long goes back, for others to take. */
 const LONGEST_QUEUED_MS = 2_000
 /** A handler that ignores its abort signal for so long no longer counts against the concurrency. */
@@ -34,10 +40,8 @@ export class Workbench implements Verdicts {
   #tick: NodeJS.Timeout | null = null
   #lookedAt = 0
   #looking = false
-  /** Endings within the last interval: how much may be claimed ahead. */
-  #pace = 0
-  #endedSince = 0
-  #pacedAt = performance.now()
+  /** How long handlers take lately, in milliseconds. */
+  #usualMs = FIRST_GUESS_MS
   #quiet: (() => void)[] = []
 
   constructor(parts: EngineParts, concurrency: number, onRoom: () => void) {
@@ -52,12 +56,15 @@ export class Workbench implements Verdicts {
   }
 
   /**
-   * How many more jobs to claim now. Ahead of the free slots only as many as recently ended in 100 ms: no-op jobs
-   * then come by hundreds, and slow ones stay in the database for whoever is free first.
+   * How many more jobs to claim now. Ahead of the free slots only as many as the handlers would get through in
+   * `AHEAD_MS`: no-op jobs then come by hundreds, and slow ones stay in the database for whoever is free first.
+   * By the handlers' time and not by the jobs that end per second: that is low when batches are small, and
+   * batches would stay small.
    */
   room(): number {
     if (this.#closing) return 0
-    const target = this.#concurrency - this.#slots + this.#recentPace()
+    const ahead = Math.min(MOST_AHEAD, Math.round((this.#concurrency * AHEAD_MS) / this.#usualMs))
+    const target = this.#concurrency - this.#slots + ahead
     const room = target - this.#queue.length
     // Half empty before it asks again, so that claims are few and large.
     return room * 2 >= target ? room : 0
@@ -155,6 +162,8 @@ export class Workbench implements Verdicts {
     const slot = this.#running.get(attempt)
     if (slot === undefined) return
     this.#running.delete(attempt)
+    const tookMs = performance.now() - (attempt.beganAt ?? 0)
+    this.#usualMs = Math.max(LEAST_MS, this.#usualMs + (tookMs - this.#usualMs) / 8)
     for (const other of this.#running.values()) if (other === slot) return
     this.#slots--
     if (!this.#closing) this.#begin()
@@ -165,7 +174,6 @@ export class Workbench implements Verdicts {
   #finished(attempt: Attempt, status: string | null): void {
     const { id, attempt: number } = attempt.job
     if (this.#held.get(id) === attempt) this.#held.delete(id)
-    this.#endedSince++
     if (this.#parts.signal !== null)
       this.#parts.signal(
         status === null
@@ -176,17 +184,6 @@ export class Workbench implements Verdicts {
       clearInterval(this.#tick)
       this.#tick = null
     }
-  }
-
-  #recentPace(): number {
-    const now = performance.now()
-    const passed = now - this.#pacedAt
-    if (passed >= 100) {
-      this.#pace = Math.round((this.#endedSince * 100) / passed)
-      this.#endedSince = 0
-      this.#pacedAt = now
-    }
-    return Math.max(this.#pace, this.#endedSince)
   }
 
   #giveBackQueue(): void {
@@ -236,8 +233,7 @@ export class Workbench implements Verdicts {
     if (asked.length === 0) return
     this.#looking = true
     try {
-      const { database, workerId } = this.#parts
-      const rows = await database.run(STILL_HELD, [asked.map(({ job }) => job.id), workerId])
+      const rows = await this.#parts.database.run(STILL_HELD, [asked.map(({ job }) => job.id)])
       const held = new Map(rows.map((row) => [row.id, row]))
       for (const attempt of asked) {
         if (attempt.ended || attempt.inTransaction || attempt.settledAs !== null) continue

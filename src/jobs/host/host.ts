@@ -15,6 +15,7 @@ const WORKER_FILE = import.meta.url.endsWith('.ts')
   : fileURLToPath(new URL('./worker.js', import.meta.url))
 
 const WATCH_MS = 1_000
+const LOADING_MS = 60_000
 const MAX_OLD_GENERATION_MB = 256
 
 /** See `startJobs`. */
@@ -104,8 +105,11 @@ export class Host implements Jobs {
         'Threads that did not stop in time were killed; their jobs go on elsewhere.',
       )
     if (this.#watch !== null) clearInterval(this.#watch)
-    for (const slot of this.#slots) slot.state = 'STOPPED'
-    await Promise.all(killed.map((name) => this.#release(this.#byName.get(name)!.workerId)))
+    // Every thread is gone; one that ran out of time may have left its lease behind.
+    for (const slot of this.#slots) {
+      slot.state = 'STOPPED'
+      await this.#release(slot.workerId)
+    }
     await this.#pool.end()
   }
 
@@ -192,7 +196,9 @@ export class Host implements Jobs {
     for (const slot of this.#slots) {
       if (slot.state !== 'RUNNING' && slot.state !== 'STARTING') continue
       const stalledFor = slot.stalledFor(Atomics.load(this.#readings, beatOf(slot.number)))
-      if (stalledFor < stallMs) turning.push(slot)
+      // Loading the domains' modules blocks a thread for longer than a handler may.
+      const allowedMs = slot.state === 'RUNNING' ? stallMs : Math.max(stallMs, LOADING_MS)
+      if (stalledFor < allowedMs) turning.push(slot)
       else await this.#killStalled(slot, stalledFor)
     }
     if (performance.now() - this.#renewedAt < this.#leaseMs / 3) return

@@ -19,7 +19,8 @@ export const CANCEL = statement<CancelledRow>(
     where id = any(array(select value::uuid from jsonb_array_elements_text($1::jsonb))) and tenant_id = $2::uuid
     order by id for update
   ), queued as (
-    delete from job using wanted where job.id = wanted.id and wanted.worker_id is null
+    delete from job using wanted
+    where job.id = wanted.id and job.id = any(array(select id from wanted)) and wanted.worker_id is null
   ), kept as (
     insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
       reason, correlation_id, triggered_by, display_name, idempotency_key, payload)
@@ -33,7 +34,9 @@ export const CANCEL = statement<CancelledRow>(
     from wanted where worker_id is null
   ), running as (
     update job set cancel_requested_at = clock_timestamp(), cancel_reason = $3, cancel_actor = $4
-    from wanted where job.id = wanted.id and wanted.worker_id is not null and job.cancel_requested_at is null
+    from wanted
+    where job.id = wanted.id and job.id = any(array(select id from wanted)) and wanted.worker_id is not null
+      and job.cancel_requested_at is null
   )
   select id::text, worker_id is null as queued from wanted`,
 )

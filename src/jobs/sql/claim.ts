@@ -27,6 +27,11 @@ export interface ClaimedRow {
  * The attempt counts here, not when it fails: a job that kills its process must run out of attempts (pain 36).
  * A worker whose lease has lapsed claims nothing. The epoch is an integer, so this commit must be durable:
  * after a crash a lost claim would be given out again under the same number.
+ *
+ * Here and in the statements that settle, rows are reached by `id = any(array(…))` or by a lateral look-up through
+ * the key, never by a plain join or through `worker_id`: once `job` has been analysed with a backlog in it, the
+ * planner takes a hash join over the whole table, or `job_running` in the belief that hardly anything runs, for a
+ * batch of 500. Measured: 250 to 1,200 instead of 25,000 jobs per second.
  */
 export const CLAIM = statement<ClaimedRow>(
   'jobs.claim',
@@ -44,8 +49,8 @@ export const CLAIM = statement<ClaimedRow>(
   ), claimed as (
     update job set status = 'PROCESSING', attempt = attempt + 1, claim_epoch = claim_epoch + 1, worker_id = $7::uuid,
       claimed_at = clock_timestamp()
-    from due where job.id = due.id
-    returning job.*
+    where id = any(array(select id from due))
+    returning *
   )
   select claimed.id, tenant_id as "tenantId", type, attempt, claim_epoch as "claimEpoch",
     max_attempts as "maxAttempts", timeout_ms as "timeoutMs", correlation_id as "correlationId",

@@ -1,8 +1,8 @@
 import { statement } from '../../database/index.ts'
 
 /**
- * The common ending, as cheap as it gets: $1 ids, $2 claim epochs, $3 milliseconds run, $4 the worker. Answers
- * with the ids that were still this worker's.
+ * The common ending, as cheap as it gets: $1 ids, $2 claim epochs, $3 milliseconds run. Answers with the ids whose
+ * claim still stood.
  *
  * A special case of `SETTLE` for jobs that succeeded, left no output and whose type wants no `onOutcome`: no
  * JSON to parse, no policy to join, nothing to decide. See docs/jobs.md for what it is worth.
@@ -10,13 +10,15 @@ import { statement } from '../../database/index.ts'
 export const SETTLE_SUCCEEDED = statement<{ readonly id: string }>(
   'jobs.settle_succeeded',
   `with mine as materialized (
-    select job.id, ended.ran_ms
-    from unnest($1::uuid[], $2::integer[], $3::integer[]) as ended(id, claim_epoch, ran_ms)
-    join job on job.id = ended.id and job.claim_epoch = ended.claim_epoch and job.worker_id = $4::uuid
-    for update of job skip locked
-  ), over as (
-    delete from job using mine where job.id = mine.id
-    returning job.*, clock_timestamp() as now, mine.ran_ms
+    select held.id, ended.ran_ms, clock_timestamp() as now
+    from unnest($1::uuid[], $2::integer[], $3::integer[]) as ended(id, claim_epoch, ran_ms) cross join lateral (
+      select id from job where id = ended.id and claim_epoch = ended.claim_epoch and status = 'PROCESSING'
+      for update skip locked
+    ) held
+  ), gone as (
+    delete from job where id = any(array(select id from mine)) returning *
+  ), over as materialized (
+    select gone.*, mine.ran_ms, mine.now from gone join mine using (id)
   ), kept as (
     insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
       finished_at, correlation_id, triggered_by, display_name, idempotency_key, payload)

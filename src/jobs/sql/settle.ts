@@ -35,8 +35,8 @@ export interface SettledRow {
 }
 
 /**
- * Ends attempts. $1 endings as JSON (`EndingRow`), $2 the worker. Answers with the jobs that were still this
- * worker's; for the others nothing is written.
+ * Ends attempts. $1 endings as JSON (`EndingRow`). Answers with the jobs whose claim still stood; for the others
+ * nothing is written.
  *
  * Everything the decision needs is on the job's row and its policy's, so that it does not depend on which
  * process, with which release, makes it (pain 14). `skip locked`, because one row held by somebody else must not
@@ -47,9 +47,11 @@ export const SETTLE = statement<SettledRow>(
   settling(`select e.*, ${jobColumns()}
     from jsonb_to_recordset($1::jsonb) as e(id uuid, "claimEpoch" integer, kind text, "delayMs" float8,
       "failureClass" text, code text, message text, stack text, reason text, output jsonb, "ranMs" float8)
-    join job on job.id = e.id and job.claim_epoch = e."claimEpoch" and job.worker_id = $2::uuid
-    join job_policy policy on policy.id = job.policy_id
-    order by job.id for update of job skip locked`),
+    cross join lateral (
+      select * from job where id = e.id and claim_epoch = e."claimEpoch" and status = 'PROCESSING'
+      for update skip locked
+    ) job
+    join job_policy policy on policy.id = job.policy_id`),
 )
 
 /**
@@ -103,9 +105,9 @@ function settling(ending: string): string {
   ), waiting as (
     update job set status = timed."to", due = timed.next_due, worker_id = null, claimed_at = null,
       attempt = job.attempt - (timed."to" = 'SCHEDULED')::int, lost = job.lost + (timed.kind = 'LOST')::int
-    from timed where job.id = timed.id and timed.next_due is not null
+    from timed where ${oneOf('timed')} and timed.next_due is not null
   ), over as (
-    delete from job using timed where job.id = timed.id and timed.next_due is null
+    delete from job using timed where ${oneOf('timed')} and timed.next_due is null
   ), kept as (
     insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
       finished_at, failure_class, code, message, reason, correlation_id, triggered_by, display_name, idempotency_key,
@@ -126,4 +128,9 @@ function settling(ending: string): string {
     correlation_id as "correlationId", "to" as status, next_due as due, "failureClass", code, message, why as reason,
     actor, payload
   from timed`
+}
+
+/** Joins `job` to a few rows through its key, whatever the planner thinks of the table; see `CLAIM`. */
+function oneOf(rows: string): string {
+  return `job.id = ${rows}.id and job.id = any(array(select id from ${rows}))`
 }

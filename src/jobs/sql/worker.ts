@@ -36,7 +36,7 @@ export const FIND_LOST = statement<LostRow>(
   `select id, tenant_id as "tenantId", type from job
   where worker_id is not null and type = any($1::text[])
     and not exists (select from job_worker w where w.id = job.worker_id and w.lease_until > clock_timestamp())
-  order by id limit $2`,
+  limit $2`,
 )
 
 export interface UnknownTypeRow {
