@@ -11,7 +11,6 @@ import { databaseAnswers, feedKeepsUp } from './health.ts'
 import { RegieServer } from './http-server.ts'
 import type { Incoming } from './incoming.ts'
 import { makeLog, type Logger } from './log.ts'
-import { keepPartitions } from './maintenance.ts'
 import { Metrics } from './metrics.ts'
 import { keptSecret, randomSecret } from './secrets.ts'
 import { Teardown } from './teardown.ts'
@@ -60,7 +59,6 @@ async function start(configuration: Configuration, log: Logger, teardown: Teardo
   const { url: databaseUrl, database } = await openDatabase(configuration, threads, log, teardown)
   const metrics = new Metrics()
   const issuer = await openIssuer(configuration)
-  if (role !== 'api') teardown.add('partitions', await keepPartitions(database, log))
 
   const codec = new CursorCodec(await cursorSecret(configuration, log))
   const feed = role === 'worker' ? null : await startFeed({ configuration, database, codec, metrics, log }, teardown)
