@@ -23,7 +23,7 @@ export async function connect(url: string, applicationName: string): Promise<pg.
     await client.end()
     throw new StartupError(
       'This PostgreSQL is too old.',
-      `${placeOf(url)} runs version ${server.version} and Regie needs 15 or newer.`,
+      `${addressOf(url)} runs version ${server.version} and Regie needs 15 or newer.`,
       'Point DATABASE_URL to a newer server, or leave it unset to use the embedded one.',
     )
   }
@@ -41,7 +41,7 @@ function unreachable(url: string, cause: unknown): StartupError {
         ? 'That host name is not known.'
         : (WHY[sqlState(cause) ?? ''] ?? `${message}.`)
   return new StartupError(
-    `The database at ${placeOf(url)} cannot be reached.`,
+    `The database at ${addressOf(url)} cannot be reached.`,
     why,
     'Check DATABASE_URL and that the server runs; without DATABASE_URL an embedded PostgreSQL is used.',
     { cause },
@@ -57,7 +57,7 @@ const WHY: Record<string, string> = {
 }
 
 /** Host, port and database of a connection string, without the user's name and password. */
-export function placeOf(url: string): string {
+export function addressOf(url: string): string {
   try {
     const { host, pathname } = new URL(url)
     return `${host}${pathname}`
