@@ -73,8 +73,8 @@ export async function connectionOf<Row, Key>(
   }
 }
 
-/** Declares `…Connection` and `…Edge` of a type. `counted: false` for lists whose count would cost too much. */
-export function connectionType<Row>(type: ObjectRef<Types, Row>, plural: string, counted = true) {
+/** Declares `…Connection` and `…Edge` of a type. */
+export function connectionType<Row>(type: ObjectRef<Types, Row>, plural: string) {
   const name = `${type.name}Connection`
   return builder.objectRef<Connection<Row>>(name).implement({
     description: `A page of ${plural}.`,
@@ -97,16 +97,12 @@ export function connectionType<Row>(type: ObjectRef<Types, Row>, plural: string,
         complexity: { field: 0, multiplier: 1 },
         resolve: (page) => page.pageInfo,
       }),
-      ...(counted
-        ? {
-            totalCount: t.int({
-              nullable: true,
-              description: 'How many items the whole list has. Counted only when asked for; null where that failed.',
-              complexity: 10,
-              resolve: (page) => page.count(),
-            }),
-          }
-        : {}),
+      totalCount: t.int({
+        nullable: true,
+        description: 'How many items the whole list has. Counted only when asked for; null where that failed.',
+        complexity: 10,
+        resolve: (page) => page.count(),
+      }),
     }),
   })
 }

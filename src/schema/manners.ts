@@ -1,4 +1,4 @@
-import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
+import SchemaBuilder, { BasePlugin, isThenable, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
 import { NotFoundError } from '../errors/index.ts'
 import type { ApiContext } from './context.ts'
@@ -54,7 +54,8 @@ function coded(resolver: FieldResolver, field: { kind: string; type: { nullable?
   return (parent, args, context, info) => {
     try {
       const result: unknown = resolver(parent, args, context, info)
-      return result instanceof Promise ? result.catch(failed) : result
+      // Prisma's promises are thenables of their own class.
+      return isThenable(result) ? Promise.resolve(result).catch(failed) : result
     } catch (error) {
       return failed(error)
     }
