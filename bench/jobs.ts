@@ -33,7 +33,8 @@ export async function run(): Promise<void> {
     figure('raw_sql_jobs_per_second', median(raw), 'per_second')
     ratio('jobs_vs_raw_sql', median(engine) / median(raw))
     await single(database)
-    await walPerJob(database, url)
+    // It changes the server's settings for a moment, so only on our own.
+    if (server !== null) await walPerJob(database, url)
     await idleMemory(url)
   } finally {
     await database.close()

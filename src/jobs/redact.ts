@@ -1,3 +1,5 @@
+import { inspect } from 'node:util'
+
 /** Longest safe message kept with an attempt, in characters. */
 const LONGEST_MESSAGE = 2_000
 /** Longest stack kept for operators, in characters. */
@@ -11,7 +13,7 @@ export const safeMessage = (text: string): string => cut(text.replaceAll('\0', '
  * a person is taken out (J36): stacks of other people's libraries hold more than one would think.
  */
 export function redactedStack(error: unknown): string | null {
-  if (!(error instanceof Error)) return error === undefined ? null : cut(redact(String(error)), LONGEST_STACK)
+  if (!(error instanceof Error)) return error == null ? null : cut(redact(inspect(error)), LONGEST_STACK)
   const parts: string[] = []
   for (let cause: unknown = error; cause instanceof Error && parts.length < 5; cause = cause.cause)
     parts.push(cause.stack ?? `${cause.name}: ${cause.message}`)

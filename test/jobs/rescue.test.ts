@@ -144,6 +144,19 @@ test('K8 a cancel that was asked for before the worker died is what becomes of t
   expect(await finished(db, id!)).toMatchObject({ status: 'CANCELLED', reason: 'enough' })
 })
 
+test('pain 12 a claim whose answer never arrived goes back, although its worker lives', async () => {
+  const job = testJob('test.unheard')
+  const { engine, signals } = await engines.start([job], { leaseMs: 1_500 })
+  const [id] = await enqueueNumbers(db, job, [1], { delayMs: 60_000 })
+  await db.pool.query(
+    `update job set status = 'PROCESSING', worker_id = $2, claim_epoch = 1, attempt = 1, due = now(),
+       claimed_at = now() - interval '10 seconds' where id = $1`,
+    [id, engine.workerId],
+  )
+  await signals.first('ENDED', (signal) => signal.jobId === id)
+  expect(await finished(db, id!)).toMatchObject({ status: 'SUCCEEDED', attempt: 1, claim_epoch: 2 })
+})
+
 test('J63 pain 43 stopping: what was not begun and what was interrupted goes back, no attempt spent', async () => {
   const begun = gate()
   const job = testJob('test.stop', {

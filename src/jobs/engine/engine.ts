@@ -6,6 +6,7 @@ import { UNKNOWN_TYPES, type UnknownTypeRow } from '../sql/worker.ts'
 import { HOUSEKEEPING, rescueTask } from '../periodic/maintenance.ts'
 import { Ticker } from '../periodic/ticker.ts'
 import { Claimer } from './claimer.ts'
+import { giveBackForgotten } from './forgotten.ts'
 import type { EngineParts, EngineSignal, JobLogger } from './parts.ts'
 import { Permits } from './permits.ts'
 import { Workbench } from './workbench.ts'
@@ -52,11 +53,13 @@ export class Engine {
   readonly #claimer: Claimer
   readonly #workbench: Workbench
   readonly #leaseMs: number
+  readonly #rescueMs: number
   readonly #ticker: Ticker
   #loop: Promise<void> | null = null
   #stopping = false
   #renewal: NodeJS.Timeout | null = null
   #unknownWatch: NodeJS.Timeout | null = null
+  #forgottenWatch: NodeJS.Timeout | null = null
   #unknownTypes = ''
   #wake: (() => void) | null = null
   #woken = false
@@ -65,6 +68,7 @@ export class Engine {
     this.#options = options
     this.workerId = options.workerId ?? uuidv4()
     this.#leaseMs = options.leaseMs ?? LEASE_MS
+    this.#rescueMs = Math.min(RESCUE_MS, Math.ceil(this.#leaseMs / 3))
     const { database } = options
     this.#parts = {
       database,
@@ -79,10 +83,7 @@ export class Engine {
     this.#claimer = new Claimer(this.#parts)
     this.#workbench = new Workbench(this.#parts, options.concurrency ?? 16, () => this.#wakeUp())
     const housekeeping = (options.slot ?? 0) === 0 ? HOUSEKEEPING : []
-    this.#ticker = new Ticker(this.#parts, [
-      rescueTask(Math.min(RESCUE_MS, Math.ceil(this.#leaseMs / 3))),
-      ...housekeeping,
-    ])
+    this.#ticker = new Ticker(this.#parts, [rescueTask(this.#rescueMs), ...housekeeping])
   }
 
   /** How many jobs are in its hands: claimed and not yet ended in the database. */
@@ -94,6 +95,7 @@ export class Engine {
     await this.#keepLease()
     if (this.#options.workerId === undefined) this.#renewal = this.#everyThird()
     await this.#ticker.start()
+    this.#forgottenWatch = setInterval(() => void this.#giveBackForgotten(), this.#rescueMs)
     if ((this.#options.slot ?? 0) === 0) {
       await this.#reportUnknownTypes()
       this.#unknownWatch = setInterval(() => void this.#reportUnknownTypes(), UNKNOWN_TYPES_MS)
@@ -128,7 +130,8 @@ export class Engine {
       ),
     )
     await Promise.race([stopped, deadline])
-    for (const timer of [this.#renewal, this.#unknownWatch]) if (timer !== null) clearInterval(timer)
+    for (const timer of [this.#renewal, this.#unknownWatch, this.#forgottenWatch])
+      if (timer !== null) clearInterval(timer)
     this.#workbench.abandon()
   }
 
@@ -160,6 +163,14 @@ export class Engine {
         this.#parts.logger.error({ err: error }, `No jobs could be claimed; trying again in ${wait} ms.`)
         await this.#sleep(wait)
       }
+    }
+  }
+
+  async #giveBackForgotten(): Promise<void> {
+    try {
+      await giveBackForgotten(this.#parts, (id, claimEpoch) => this.#workbench.holds(id, claimEpoch))
+    } catch (error) {
+      this.#parts.logger.warn({ err: error }, 'Could not look for forgotten claims; the next look is soon.')
     }
   }
 

@@ -55,6 +55,10 @@ export class Workbench implements Verdicts {
     return this.#held.size
   }
 
+  holds(id: string, claimEpoch: number): boolean {
+    return this.#held.get(id)?.job.claimEpoch === claimEpoch
+  }
+
   /**
    * How many more jobs to claim now. Ahead of the free slots only as many as the handlers would get through in
    * `AHEAD_MS`: no-op jobs then come by hundreds, and slow ones stay in the database for whoever is free first.

@@ -27,3 +27,10 @@ export const STILL_HELD = statement<HeldRow>(
   `select id, claim_epoch as "claimEpoch", cancel_requested_at is not null as "cancelRequested"
   from job where id = any($1::uuid[]) and status = 'PROCESSING'`,
 )
+
+/** What a worker ($1) has held for more than five seconds, according to the database. */
+export const STILL_CLAIMED = statement<{ readonly id: string; readonly claimEpoch: number }>(
+  'jobs.still_claimed',
+  `select id, claim_epoch as "claimEpoch" from job
+  where worker_id = $1::uuid and claimed_at < now() - interval '5 seconds'`,
+)
