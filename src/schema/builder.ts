@@ -8,6 +8,7 @@ import {
   getNullableType,
   isLeafType,
   isListType,
+  isObjectType,
   type GraphQLOutputType,
   type GraphQLResolveInfo,
 } from 'graphql'
@@ -48,18 +49,6 @@ function costOf(type: GraphQLOutputType): number | { field: number; multiplier: 
   return isListType(getNullableType(type)) ? { field: 1, multiplier: 10 } : 1
 }
 
-/** The plugin asks Prisma for nodes so that a missing one is an error; to us it is just not there. */
-async function orAbsent(node: unknown): Promise<unknown> {
-  try {
-    return await node
-  } catch (error) {
-    if ((error as { code?: unknown }).code === RECORD_NOT_FOUND) return null
-    throw error
-  }
-}
-
-const RECORD_NOT_FOUND = 'P2025'
-
 export const tooComplex = (complexity: number, depth: number) =>
   apiError(
     'QUERY_TOO_COMPLEX',
@@ -97,7 +86,7 @@ export const builder = new SchemaBuilder<SchemaTypes>({
     nodeQueryOptions: {
       description: 'The thing with this id; null when it does not exist for the caller.',
       args: { id: { description: 'Id of anything that is a Node.' } },
-      resolve: (_root, { id }, _context, _info, load) => orAbsent(load(id)),
+      resolve: (_root, { id }, context, info): Promise<unknown> => nodeOf(context, info, id),
     },
     nodesQueryOptions: {
       description: 'The things with these ids, in the order asked; null for each that does not exist for the caller.',
@@ -116,15 +105,28 @@ export const builder = new SchemaBuilder<SchemaTypes>({
   },
 })
 
-/** One node by itself, so that one that is missing takes no other with it. Prisma reads those of one type at once. */
+/**
+ * One node by itself, so that one that is missing takes no other with it. Prisma reads those of one type at once.
+ * What is not there is null, and so is what has an id but is no Node: a tenant.
+ */
 async function nodeOf(
   context: ApiContext,
   info: GraphQLResolveInfo,
   id: { readonly typename: string; readonly id: string },
 ): Promise<unknown> {
-  const nodes = async () => resolveNodes(builder, context, info, [id])
-  return orAbsent(nodes().then(([node]) => node))
+  const type = info.schema.getType(id.typename)
+  if (!isObjectType(type) || !type.getInterfaces().some(({ name }) => name === 'Node')) return null
+  try {
+    const [node] = await resolveNodes(builder, context, info, [id])
+    return await node
+  } catch (error) {
+    // The plugin asks Prisma so that a missing row is an error.
+    if ((error as { code?: unknown }).code === RECORD_NOT_FOUND) return null
+    throw error
+  }
 }
+
+const RECORD_NOT_FOUND = 'P2025'
 
 /** The builder's schema types, for functions that are generic over refs. */
 export type Types = (typeof builder)['$inferSchemaTypes']

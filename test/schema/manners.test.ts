@@ -73,6 +73,13 @@ describe('ids', () => {
     expect(data?.['nodes']).toEqual(names.map((__typename, i) => ({ __typename, id: ids[i] })))
   })
 
+  test('R10 a tenant is no node: its id finds nothing', async () => {
+    const source = 'query($id: ID!) { node(id: $id) { id } nodes(ids: [$id]) { id } }'
+    const { data, errors } = await personas.ask(source, { id: personas.scene.tenantNodeId })
+    expect(errors).toBeUndefined()
+    expect(data).toEqual({ node: null, nodes: [null] })
+  })
+
   test('R6 nodes takes at most 100 ids', async () => {
     const ids = Array.from({ length: 101 }, () => personas.scene.persona.id)
     expect(codeOf(await personas.ask('query($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids }))).toBe(
