@@ -243,4 +243,20 @@ describe('lists', () => {
     )
     expect(versions.data?.['orgModelVersions'].nodes).toEqual([{ status: 'ARCHIVED', number: 1 }])
   })
+
+  test('R25 where something is used is asked by attribute or by value', async () => {
+    const source =
+      'query($attributeId: UUID, $valueId: UUID) { orgModelUsages(attributeId: $attributeId, valueId: $valueId) { nodes { sourceLabel path } } }'
+    const { attribute, value } = personas.scene
+    const used = await personas.ask(source, { valueId: value.uuid })
+    expect(used.data?.['orgModelUsages'].nodes).toContainEqual({
+      sourceLabel: 'Front office',
+      path: '/filter/items/0/values/0',
+    })
+    const nodes = (await personas.ask(source, { attributeId: attribute.uuid })).data?.['orgModelUsages'].nodes
+    expect(nodes.length).toBeGreaterThan(1)
+    for (const both of [{}, { attributeId: attribute.uuid, valueId: value.uuid }]) {
+      expect(codeOf(await personas.ask(source, both))).toBe('BAD_USER_INPUT')
+    }
+  })
 })

@@ -67,6 +67,14 @@ const OPERATIONS: readonly Operation[] = [
     variables: ({ activeId, draftId }) => ({ ids: [activeId, draftId] }),
   },
   {
+    name: 'where an attribute is used',
+    maxQueries: 2,
+    source: `query($id: UUID!) { orgModelUsages(attributeId: $id) { totalCount nodes {
+      sourceKind sourceLabel sourceState path role valueUuid isNegated
+    } } }`,
+    variables: ({ attribute }) => ({ id: attribute.uuid }),
+  },
+  {
     name: 'a difference',
     maxQueries: 3,
     source: 'query($a: ID!, $b: ID!) { orgModelDiff(fromVersionId: $a, toVersionId: $b) { kind label } }',
