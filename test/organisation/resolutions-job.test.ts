@@ -429,7 +429,8 @@ describe('crashes', () => {
       await somethingToResolve()
       const drafts = controlled(answering(DONE))
       const id = await choose(drafts, scene.call, KEY, 'test.one')
-      const [code, signal] = await once(spawn(process.execPath, ['--import', 'tsx', VICTIM, db.url, point]), 'exit')
+      const victim = spawn(process.execPath, ['--import', 'tsx', VICTIM, db.url, point], { stdio: 'ignore' })
+      const [code, signal] = await once(victim, 'exit')
       expect([code, signal]).toEqual([null, 'SIGKILL'])
       await db.pool.query(`update job_worker set lease_until = now() - interval '1 second'`)
       // A killed process's last transaction ends when the server notices that its connection is gone.

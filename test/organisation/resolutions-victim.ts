@@ -6,6 +6,9 @@ import { controlled, DONE } from './resolutions-controlled.ts'
 const [, , url, point] = process.argv
 const die = () => process.kill(process.pid, 'SIGKILL')
 
+// Never reaching the point is an answer too.
+setTimeout(() => process.exit(3), 20_000).unref()
+
 let commits = 0
 const drafts = controlled({
   async execute() {
