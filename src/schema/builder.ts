@@ -52,7 +52,7 @@ function costOf(type: GraphQLOutputType): number | { field: number; multiplier: 
 export const tooComplex = (complexity: number, depth: number) =>
   apiError(
     'QUERY_TOO_COMPLEX',
-    `This operation costs ${complexity} of ${MOST_COMPLEXITY} points and is ${depth} of ${MOST_DEPTH} levels deep. ` +
+    `This operation costs ${Math.ceil(complexity)} of ${MOST_COMPLEXITY} points and is ${depth} of ${MOST_DEPTH} levels deep. ` +
       'Ask for fewer fields or smaller pages, or split it.',
   )
 
