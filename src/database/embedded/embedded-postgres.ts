@@ -94,9 +94,14 @@ export class EmbeddedPostgres {
     })
   }
 
-  /** As in a power cut: the main process is killed on the spot. For tests. */
+  /** As in a power cut: every process of the server is killed on the spot. For tests. */
   async crash(): Promise<void> {
-    await this.#end(() => this.#server.kill('SIGKILL'))
+    // The main process alone would not do: a session would answer until it noticed that it is alone.
+    const { rows } = await this.#owner.query<{ pid: number }>('select pid from pg_stat_activity')
+    await this.#end(() => {
+      this.#server.kill('SIGKILL')
+      for (const { pid } of rows) killIfThere(pid)
+    })
   }
 
   /** Removes the folder of a stopped server with all its data. For tests. */
@@ -251,6 +256,14 @@ async function freePort(): Promise<number> {
   const { port } = probe.address() as AddressInfo
   await new Promise((resolve) => probe.close(resolve))
   return port
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended by itself.
+  }
 }
 
 const exited = (child: ChildProcess): Promise<void> =>
