@@ -38,15 +38,17 @@ export async function evaluate(tx: Tx, composition: Composition, context: Impact
   return { issues, runs: live.runs }
 }
 
-/** Effects of the completed resolutions that still fit their issue: those that an activation applies. */
+/** Effects of the completed resolutions that still fit one of these issues: those that an activation applies. */
 export async function effectsInForce(
   tx: Tx,
   draftVersionId: string,
   issues: readonly BareIssue[],
 ): Promise<StagedEffect[]> {
   const live = new Map(issues.map((issue) => [issue.key, issue]))
-  const counting = inForce(live, await completedResolutions(tx, draftVersionId))
-  return effectsOf(counting, await stagedEffects(tx, draftVersionId))
+  const counting = inForce(live, await completedResolutions(tx, draftVersionId, [...live.keys()]))
+  if (counting.length === 0) return []
+  const ids = counting.map(({ id }) => id)
+  return effectsOf(counting, await stagedEffects(tx, draftVersionId, ids))
 }
 
 /** The context as it will be, with what is resolved counting as resolved. */

@@ -1,6 +1,6 @@
 import type { AnyResolutionAction } from '../resolutions/action.ts'
 import { payloadSchemaOf } from '../resolutions/action.ts'
-import { PIPELINE_CODES, type Composition } from './composition.ts'
+import type { Composition, PIPELINE_CODES } from './composition.ts'
 import type { ImpactContext } from './context.ts'
 import type { Evaluator } from './evaluator.ts'
 import { basisOf, fingerprintOf } from './fingerprint.ts'
@@ -155,16 +155,14 @@ function offerOf(composition: Composition, evaluator: Evaluator, proposal: Propo
 
 function failedIssue(composition: Composition, evaluator: Evaluator, outcome: 'FAILED' | 'TIMED_OUT'): BareIssue {
   const how = outcome === 'FAILED' ? 'failed' : 'did not finish in time'
-  return {
-    ...issueOf(composition, evaluator, {
-      code: 'evaluator.failed' satisfies keyof typeof PIPELINE_CODES,
-      entityId: evaluator.code,
-      entityLabel: evaluator.code,
-      changes: [],
-      references: [],
-      affectedCount: null,
-      message: `The check "${evaluator.code}" ${how}, so the draft cannot be called safe. Evaluate it again; if it stays, tell your operator.`,
-      proposals: [],
-    }),
-  }
+  return issueOf(composition, evaluator, {
+    code: 'evaluator.failed' satisfies keyof typeof PIPELINE_CODES,
+    entityId: evaluator.code,
+    entityLabel: evaluator.code,
+    changes: [],
+    references: [],
+    affectedCount: null,
+    message: `The check "${evaluator.code}" ${how}, so the draft cannot be called safe. Evaluate it again; if it stays, tell your operator.`,
+    proposals: [],
+  })
 }
