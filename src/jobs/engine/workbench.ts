@@ -13,7 +13,7 @@ const LOOK_MS = 250
 const AHEAD_MS = 100
 const MOST_AHEAD = 500
 /** What handlers are taken to need before any has run, and at the least. */
-const FIRST_GUESS_MS = 20
+const FIRST_GUESS_MS = 100
 const LEAST_MS = 0.1
 /** What was claimed and not begun for so long goes back, for others to take. */
 const LONGEST_QUEUED_MS = 2_000
