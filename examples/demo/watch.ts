@@ -26,7 +26,7 @@ export class Watch {
   #cursor: string
   #live = false
   #connection: { readonly abort: AbortController; readonly ended: Promise<void> } | null = null
-  #failure: unknown = null
+  #failure: Error | null = null
 
   constructor(client: RegieClient, cursor: string, onChange: (change: Change, live: boolean) => void) {
     this.#client = client
@@ -89,7 +89,7 @@ export class Watch {
         this.#arrived()
       }
     } catch (error) {
-      if (!signal.aborted) this.#failure = error
+      if (!signal.aborted) this.#failure = error instanceof Error ? error : new Error(String(error))
     } finally {
       this.#arrived()
     }
