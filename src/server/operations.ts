@@ -18,6 +18,7 @@ import { brokenLimit, limitError, type DocumentLimits, type Limit } from './docu
 import type { Incoming } from './incoming.ts'
 import { masked } from './masking.ts'
 import type { Metrics } from './metrics.ts'
+import { documentProblem, variablesProblem } from './operation-input.ts'
 import { ResponseStream } from './response-stream.ts'
 
 export interface OperationsOptions<Context> {
@@ -43,6 +44,9 @@ export interface OperationRequest {
 export type Answers = ResponseStream<unknown, ExecutionResult>
 
 const MOST_DOCUMENTS = 1_000
+// The limit on tokens does not count the length of a text or a comment: a thousand documents as long as a body may
+// be would hold 256 MB for good.
+const LONGEST_KEPT = 16_384
 
 /** The road of an operation, the same for every transport: parse, limits, validation, execution. */
 export class Operations<Context> {
@@ -82,6 +86,8 @@ export class Operations<Context> {
     if (this.#valid.has(document)) return []
     const broken = brokenLimit(document, this.#options.limits)
     if (broken !== null) return [this.#refusal(broken)]
+    const problem = documentProblem(document)
+    if (problem !== null) return [badInput(problem)]
     const { introspection, schema } = this.#options
     const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule]
     const errors = validate(schema, document, rules, { maxErrors: 20, hideSuggestions: !introspection })
@@ -96,8 +102,8 @@ export class Operations<Context> {
   /** The operation to run, of a valid document. @throws GraphQLError BAD_USER_INPUT, UNAUTHENTICATED */
   pick(document: DocumentNode, request: Omit<OperationRequest, 'query'>, incoming: Incoming): OperationDefinitionNode {
     const { operationName, variables } = request
-    if (nestsDeeper(variables, DEEPEST_VARIABLES))
-      throw badInput(`Variables may be nested ${DEEPEST_VARIABLES} levels deep.`)
+    const problem = variablesProblem(variables)
+    if (problem !== null) throw badInput(problem)
     const definition = getOperationAST(document, operationName)
     if (!definition)
       throw badInput('Say in "operationName" which operation of the document to run; exactly one must carry that name.')
@@ -212,7 +218,7 @@ export class Operations<Context> {
   #keep(document: DocumentNode): void {
     this.#valid.add(document)
     const source = document.loc?.source.body
-    if (source === undefined) return
+    if (source === undefined || source.length > LONGEST_KEPT) return
     this.#documents.set(source, document)
     if (this.#documents.size > MOST_DOCUMENTS) this.#documents.delete(this.#documents.keys().next().value!)
   }
@@ -234,14 +240,6 @@ const coded = (error: GraphQLError, code: string): GraphQLError =>
     positions: error.positions ?? null,
     extensions: { code },
   })
-
-// graphql-js coerces input types that hold themselves by recursion: without a limit a small body exhausts the stack.
-const DEEPEST_VARIABLES = 40
-
-function nestsDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1))
-}
 
 const SCHEMA_FIELDS = new Set(['__schema', '__type', '__typename'])
 

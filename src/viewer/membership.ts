@@ -1,7 +1,7 @@
-import { statement, type Queryable } from '../database/index.ts'
-import { NotFoundError } from '../errors/index.ts'
+import { isStorable, statement, type Queryable } from '../database/index.ts'
+import { NotFoundError, ValidationError } from '../errors/index.ts'
 import type { Claims } from './token.ts'
-import { TokenRefused } from './token.ts'
+import { LONGEST_SUBJECT, TokenRefused } from './token.ts'
 import type { OperatorCall } from './tenant.ts'
 import { mustBeAllowed } from './permission.ts'
 
@@ -52,13 +52,16 @@ export async function membershipOf(
 /**
  * Ends what a subject may do in a tenant: every token issued up to now is refused, also for open streams, and
  * jobs no longer act for the subject. A token issued later lets it in again.
- * @throws ForbiddenError, NotFoundError
+ * @throws ForbiddenError, NotFoundError, ValidationError
  */
 export async function revokeMembership(
   call: OperatorCall,
   who: { readonly tenantId: string; readonly subject: string },
 ): Promise<{ readonly revokedAt: Date }> {
   mustBeAllowed(call.operator, 'membership.revoke')
+  // What no token can name: kept, it would look like a revocation and be none.
+  if (who.subject === '' || who.subject.length > LONGEST_SUBJECT || !isStorable(who.subject))
+    throw new ValidationError(`A subject has 1 to ${LONGEST_SUBJECT} characters.`, { path: ['subject'] })
   const [row] = await call.database.run(REVOKE, [who.tenantId, who.subject])
   if (row === undefined) throw new NotFoundError('The tenant', { path: ['tenantId'] })
   return row

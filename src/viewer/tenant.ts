@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { sqlState, type Database, type Tx } from '../database/index.ts'
+import { isStorable, sqlState, type Database, type Tx } from '../database/index.ts'
 import { ConflictError, ValidationError } from '../errors/index.ts'
 import { mustBeAllowed } from './permission.ts'
 import type { Operator } from './viewer.ts'
@@ -36,7 +36,7 @@ export async function createTenant(
 ): Promise<Tenant> {
   mustBeAllowed(call.operator, 'tenant.create')
   const name = input.name.trim()
-  if (name.length === 0 || name.length > LONGEST_NAME)
+  if (name.length === 0 || name.length > LONGEST_NAME || !isStorable(name))
     throw new ValidationError(`A tenant’s name has 1 to ${LONGEST_NAME} characters.`, { path: ['name'] })
   const act = { actor: call.operator.subject, correlationId: call.operator.correlationId }
   try {

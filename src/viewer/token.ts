@@ -1,6 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { createRemoteJWKSet, errors, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'
+import { isStorable } from '../database/index.ts'
 
 /** Where keys come from and what a token must say. */
 export interface TokenRules {
@@ -92,11 +93,16 @@ function refusal(error: unknown): Error {
   return new TokenRefused('The token is not valid: its form or its signature is wrong.')
 }
 
-const ROLES = z.array(z.string().min(1).max(100)).max(50)
+/** `sub` of a token. */
+export const LONGEST_SUBJECT = 200
+
+const text = (longest: number) => z.string().min(1).max(longest).refine(isStorable)
+const ROLES = z.array(text(100)).max(50)
 
 function claimsOf(payload: JWTPayload, rules: TokenRules): Claims {
-  const subject = z.string().min(1).max(200).safeParse(payload.sub)
-  if (!subject.success) throw new TokenRefused('The token’s claim "sub" must be a text of 1 to 200 characters.')
+  const subject = text(LONGEST_SUBJECT).safeParse(payload.sub)
+  if (!subject.success)
+    throw new TokenRefused(`The token’s claim "sub" must be a text of 1 to ${LONGEST_SUBJECT} characters.`)
   const roles = ROLES.safeParse(payload[rules.rolesClaim] ?? [])
   if (!roles.success) throw new TokenRefused(`The token’s claim "${rules.rolesClaim}" must be a list of role names.`)
   const tenant = z.uuid().nullish().safeParse(payload[rules.tenantClaim])
@@ -105,7 +111,20 @@ function claimsOf(payload: JWTPayload, rules: TokenRules): Claims {
     subject: subject.data,
     tenantId: tenant.data?.toLowerCase() ?? null,
     roles: roles.data,
-    issuedAt: new Date(payload.iat! * 1000),
-    expiresAt: new Date(payload.exp! * 1000),
+    issuedAt: issuedAt(payload.iat!),
+    expiresAt: new Date(Math.min(payload.exp! * 1000, LAST_MOMENT)),
   }
+}
+
+// What a Date can hold.
+const LAST_MOMENT = 8.64e15
+
+/**
+ * jose does not look at a moment of issue that lies ahead. Such a token would outlive every revocation until then,
+ * and its roles would win over those of every newer one.
+ */
+function issuedAt(seconds: number): Date {
+  const ahead = seconds - Date.now() / 1000
+  if (seconds >= 0 && ahead <= CLOCK_TOLERANCE_SECONDS) return new Date(seconds * 1000)
+  throw new TokenRefused('The token’s claim "iat" lies in the future or is no moment at all. Check the clocks.')
 }

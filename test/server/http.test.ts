@@ -116,6 +116,41 @@ test('R48 variables nested deeper than 40 levels are refused', async () => {
   expect(await valid.json()).toMatchObject({ errors: [{ message: 'Variables may be nested 40 levels deep.' }] })
 })
 
+const UNSTORABLE = 'A text may hold neither the character NUL nor half of a surrogate pair.'
+const refusedText = { errors: [{ message: UNSTORABLE, extensions: { code: 'BAD_USER_INPUT' } }] }
+
+for (const [name, text] of [
+  ['NUL', 'a\0b'],
+  ['half a surrogate pair', 'a\ud800'],
+] as const) {
+  test(`R48 a variable that holds ${name} is refused, as a text, in a list and as a key`, async () => {
+    const server = await start()
+    const query = 'query ($name: String) { hello(name: $name) }'
+    for (const variables of [{ name: text }, { name: 'ann', other: [text] }, { name: 'ann', other: { [text]: 1 } }])
+      expect(await (await server.post({ query, variables })).json()).toMatchObject(refusedText)
+    expect(server.contexts).toEqual([])
+  })
+}
+
+test('R48 a document that holds NUL in a text is refused; what is whole is not', async () => {
+  const server = await start()
+  expect(await (await server.post({ query: '{ hello(name: "a\\u0000b") }' })).json()).toMatchObject(refusedText)
+  const whole = await server.post({ query: '{ hello(name: "\\ud83d\\ude00") }' })
+  expect(await whole.json()).toEqual({ data: { hello: 'hello 😀' } })
+})
+
+test('R45 broken JSON in the address of a GET request is the client’s fault', async () => {
+  const server = await start()
+  const get = (rest: string) =>
+    fetch(`${server.graphqlUrl}?query={hello}&${rest}`, { headers: { authorization: 'Bearer ann' } })
+  for (const rest of ['variables={', 'extensions=%00', 'variables=[]']) {
+    const response = await get(rest)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] })
+  }
+  expect(await (await get('variables=')).json()).toEqual({ data: { hello: 'hello you' } })
+})
+
 test('R52 only listed origins get CORS headers, and none with credentials', async () => {
   const server = await start()
   const preflight = (origin: string) => fetch(server.graphqlUrl, { method: 'OPTIONS', headers: { origin } })

@@ -126,8 +126,13 @@ test('revoking in a tenant that does not exist says so', async () => {
   await expect(revokeMembership(call(), { tenantId: uuidv7(), subject: 'ann' })).rejects.toThrow(NotFoundError)
 })
 
+test('a subject that no token can name cannot be revoked', async () => {
+  for (const subject of ['', 'x'.repeat(201), 'a\0b', '\ud800'])
+    await expect(revokeMembership(call(), { tenantId, subject })).rejects.toThrow(ValidationError)
+})
+
 test('a tenant’s name is trimmed, has 1 to 200 characters and is taken once', async () => {
-  for (const name of ['', '   ', 'x'.repeat(201)])
+  for (const name of ['', '   ', 'x'.repeat(201), 'a\0b', '\ud800'])
     await expect(createTenant(call(), { name }, [])).rejects.toThrow(ValidationError)
   const name = `Acme ${uuidv7()}`
   expect(await createTenant(call(), { name: `  ${name} ` }, [])).toMatchObject({ name })

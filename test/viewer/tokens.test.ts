@@ -33,7 +33,7 @@ async function token(made: Made = {}): Promise<string> {
     .setProtectedHeader({ alg: made.algorithm ?? 'RS256', kid: 'one' })
     .setIssuer(made.issuer ?? ISSUER)
     .setAudience(made.audience ?? AUDIENCE)
-    .setIssuedAt(made.issuedAt as number)
+    .setIssuedAt(made.issuedAt ?? made.payload?.iat)
     .setExpirationTime(made.expiresAt ?? '1h')
     .sign(made.key ?? keys.privateKey)
 }
@@ -43,6 +43,11 @@ test('a good token says who it is', async () => {
   const claims = await verify(await token())
   expect(claims).toMatchObject({ subject: 'ann', tenantId: TENANT, roles: ['editor'] })
   expect(claims.expiresAt.getTime() - claims.issuedAt.getTime()).toBe(3_600_000)
+})
+
+test('a token that never ends ends at the last moment a clock can show', async () => {
+  const { expiresAt } = await makeTokenVerifier(rules)(await token({ expiresAt: 1e300 }))
+  expect(expiresAt.getTime()).toBe(8.64e15)
 })
 
 const REFUSED: Record<string, () => Promise<string>> = {
@@ -69,6 +74,12 @@ const REFUSED: Record<string, () => Promise<string>> = {
   'a token whose tenant is no UUID': () => token({ payload: { tenant: "x' or 1=1" } }),
   'a token whose roles are no list': () => token({ payload: { roles: 'administrator' } }),
   'a token from the future': () => token({ payload: { nbf: Math.floor(Date.now() / 1000) + 600 } }),
+  'a token issued in the future, which no revocation would reach': () =>
+    token({ issuedAt: Math.floor(Date.now() / 1000) + 60, expiresAt: Math.floor(Date.now() / 1000) + 3_600 }),
+  'a token whose iat is no moment': () => token({ payload: { iat: 1e300 } }),
+  'a token whose subject holds NUL': () => token({ payload: { sub: 'ann\0' } }),
+  'a token whose subject holds half a surrogate pair': () => token({ payload: { sub: 'ann\ud800' } }),
+  'a token with a role that cannot be stored': () => token({ payload: { roles: ['editor', '\0'] } }),
   'no token at all': async () => '',
   noise: async () => 'a.b.c',
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isStorable } from '../text.ts'
+import { isStorable } from '../../database/index.ts'
 import { ConditionsInvalidError, type ConditionProblem } from './problem.ts'
 import { pointer, type ConditionTree } from './tree.ts'
 

@@ -1,6 +1,6 @@
+import { isStorable } from '../../../database/index.ts'
 import { UserError } from '../../../errors/index.ts'
 import { isDate } from '../../conditions/index.ts'
-import { isStorable } from '../../text.ts'
 import { isChoice, type ModelAttribute, type ModelSnapshot } from '../model/model.ts'
 import { canonicalKey } from '../versions/keys.ts'
 import type { PersonValue } from './person.ts'

@@ -1,5 +1,5 @@
+import { isStorable } from '../../../database/index.ts'
 import { ValidationError } from '../../../errors/index.ts'
-import { isStorable } from '../../text.ts'
 
 /** What an attribute's key looks like: templates, imports and programs name the attribute by it. */
 const ATTRIBUTE_KEY = /^[a-z][a-z0-9_]{0,63}$/
