@@ -21,9 +21,9 @@ import {
   type RegieClient,
 } from '../../client/src/index.ts'
 import { readConfiguration, startRegie, type Regie } from '../../src/server/index.ts'
-import { useDatabase } from '../harness/database.ts'
+import { useServer } from '../harness/server.ts'
 
-const db = useDatabase()
+const db = useServer()
 let regie: Regie
 let tenantId: string
 let attributeId: string

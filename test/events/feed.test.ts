@@ -6,10 +6,10 @@ import {
   type StreamItem,
   type SubscribeOptions,
 } from '../../src/events/index.ts'
-import { useDatabase } from '../harness/database.ts'
+import { useServer } from '../harness/server.ts'
 import { OTHER_TENANT, TENANT, write } from './events.ts'
 
-const db = useDatabase()
+const db = useServer()
 const codec = new CursorCodec('a secret of some length')
 let feed: EventFeed
 const feeds: EventFeed[] = []

@@ -14,7 +14,7 @@ import {
   type StreamItem,
 } from '../../src/events/index.ts'
 import type { Incoming } from '../../src/server/incoming.ts'
-import { useDatabase } from '../harness/database.ts'
+import { useServer } from '../harness/server.ts'
 import { cuttingProxy, type CuttingProxy } from './cutting-proxy.ts'
 import { TENANT, useFixtureServer } from './fixture-server.ts'
 
@@ -97,7 +97,7 @@ const CLIENTS = {
 
 /** R34–R36, R42: forced reconnects under load, over both transports: nothing missed, nothing twice, in log order. */
 export function resumeUnderLoad(cuts: number): void {
-  const db = useDatabase()
+  const db = useServer()
   const start = useFixtureServer()
   let feed: EventFeed
 
@@ -125,9 +125,11 @@ export function resumeUnderLoad(cuts: number): void {
       const written = await cutWhile(proxy, cuts, () => received.length)
         .finally(() => void load.stop())
         .then(load.stop)
+      // The log shows the last of them only when no older transaction of the whole server is open.
+      await expect.poll(async () => (await committedAfter(from)).length, PATIENT).toBe(written.length)
       const expected = (await committedAfter(from)).map(({ subjectId }) => subjectId)
       expect(new Set(expected)).toEqual(new Set(written))
-      await expect.poll(() => received.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(expected.length)
+      await expect.poll(() => received.length, PATIENT).toBeGreaterThanOrEqual(expected.length)
       expect(received).toEqual(expected)
       void dispose()
       await proxy.close()
@@ -187,6 +189,8 @@ export function resumeUnderLoad(cuts: number): void {
     return [...events]
   }
 }
+
+const PATIENT = { timeout: 20_000 }
 
 class RolledBack extends Error {}
 
