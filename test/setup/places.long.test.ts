@@ -41,7 +41,7 @@ describe.skipIf(!asRoot)('a bare machine (needs root, to play other users)', () 
   test.each([
     { what: 'SIGTERM to npm', signal: 'SIGTERM', group: false },
     { what: 'Ctrl-C', signal: 'SIGINT', group: true },
-    { what: 'SIGKILL to npm', signal: 'SIGKILL', group: false },
+    { what: 'SIGKILL to all of them', signal: 'SIGKILL', group: true },
   ] as const)('npm start ends whole: $what', async ({ signal, group }) => {
     const person = { uid: ORDINARY, home: join(folder, 'home') }
     const project = join(person.home, 'my projects + @work')
