@@ -168,7 +168,7 @@ const PERSON = /* GraphQL */ `
 `
 
 /** Fills a new tenant through the API itself: a model, people, a persona, a draft, an issue and its resolution. */
-export async function sceneIn(api: Api, name: string): Promise<Scene> {
+export async function sceneIn(api: Pick<Api, 'ask' | 'tenant'>, name: string): Promise<Scene> {
   const as = await api.tenant(name)
   const done = async (source: string, variables?: Record<string, unknown>) =>
     succeeded(await api.ask(as, source, variables))
