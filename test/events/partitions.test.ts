@@ -212,6 +212,36 @@ test('§6 (9) a new epoch expires the cursors of the one before; a reader from t
   expect(await rowsIn(`${log.table}_default`)).toBe(0)
 })
 
+test('§6 (9) a new epoch waits for who is writing, and who comes meanwhile writes in the new one', async () => {
+  const writer = await own.pool.connect()
+  await writer.query('begin')
+  const insert = `insert into ${log.table} (tenant_id, text) values ('${TENANT}', $1)`
+  await writer.query(insert, ['before'])
+  const waiting = (sql: string) =>
+    expect
+      .poll(async () => {
+        const { rows } = await own.pool.query(
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like $1`,
+          [sql],
+        )
+        return rows.length
+      })
+      .toBe(1)
+  const raised = raiseEpoch(own.database, 'an operator', 'a move')
+  await waiting('%event_log_raise_epoch%')
+  const late = note('after')
+  await waiting(`insert into ${log.table}%`)
+  await writer.query('commit')
+  writer.release()
+  const epoch = await raised
+  await late
+  const { rows } = await own.pool.query(`select text, epoch from ${log.table} order by epoch`)
+  expect(rows).toEqual([
+    { text: 'before', epoch: epoch - 1 },
+    { text: 'after', epoch },
+  ])
+})
+
 test.each(['update', 'delete', 'truncate'])('a log is append-only: %s is refused', async (act) => {
   await note('stays')
   const sql = {

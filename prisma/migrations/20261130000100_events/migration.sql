@@ -148,12 +148,18 @@ begin
   return oldest.name;
 end $$;
 
--- Begins a new epoch of all logs and returns it.
+-- Begins a new epoch of all logs and returns it. Waits for who is writing: an event of the old epoch that is
+-- committed after this would be read by nobody who begins in the new one. Who comes to write meanwhile waits for
+-- this, and then writes in the new epoch, because its default is read by a snapshot that is taken after the lock.
 create function event_log_raise_epoch(raised_by text, why text) returns integer language plpgsql as $$
 declare
   raised integer;
+  log text;
 begin
   perform from event_log order by name for update;
+  for log in select name from event_log order by name loop
+    execute format('lock table %I in share mode', log);
+  end loop;
   update event_log_epoch e
   set epoch = e.epoch + 1, raised_at = now(), raised_by = $1, why = $2 returning e.epoch into raised;
   perform event_log_add_partition(l.name, raised, '0', event_log_ahead(l.name)) from event_log l;
