@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { printFailure, withArguments } from './command-line.ts'
 import { readConfiguration } from './configuration.ts'
 import { startRegie, type Regie } from './regie.ts'
@@ -11,6 +12,9 @@ const complain = (line: string): void => void process.stderr.write(`${line}\n`)
 const STOPPED_BY_FORCE = 130
 // npm and the terminal may each pass on the same Ctrl-C; the second one counts when somebody has had time for it.
 const SAME_SIGNAL_MS = 500
+// A start can wait long, for another process's migration. To leave it is safe: what it began in the database is
+// undone with its connection, and an embedded server ends with us.
+const LONGEST_WAIT_FOR_START_MS = 5_000
 
 let starting: Promise<Regie | null> | null = null
 let stoppingSince: number | null = null
@@ -27,7 +31,7 @@ function stopOn(signal: NodeJS.Signals): void {
 
 async function stop(exitCode: number): Promise<void> {
   stoppingSince = performance.now()
-  const regie = await starting
+  const regie = await Promise.race([starting, pause(LONGEST_WAIT_FOR_START_MS, null)])
   await regie?.stop()
   process.exit(exitCode)
 }

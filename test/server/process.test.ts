@@ -102,6 +102,19 @@ test('a second Ctrl-C ends it at once', async () => {
   unfinished.destroy()
 })
 
+test('a start that waits for another process’s migration can be stopped', async () => {
+  const migrating = await db.pool.connect()
+  await migrating.query('begin; select pg_advisory_xact_lock(72707369)')
+  const program = start('main')
+  const starting = async () =>
+    (await db.pool.query(`select from pg_stat_activity where application_name = 'regie migrate'`)).rowCount
+  await expect.poll(starting, { timeout: 20_000 }).toBe(1)
+  program.child.kill('SIGTERM')
+  expect(await program.exit).toEqual({ code: 0, signal: null })
+  await migrating.query('rollback')
+  migrating.release()
+})
+
 test('a port in use is two sentences and exit code 1', async () => {
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
