@@ -95,7 +95,10 @@ export interface JobContext {
   step<T>(body: (tx: Tx) => Promise<T>): Promise<T>
 }
 
-/** How an attempt ended, as the handler says it. Throwing a `Failure` or anything else is the other way. */
+/**
+ * How an attempt ended, as the handler says it. Throwing a `Failure` or anything else is the other way. Waits are
+ * ten years at most; an output is JSON of at most 64 KiB.
+ */
 export type JobResult =
   | { readonly kind: 'SUCCEEDED'; readonly output?: Readonly<Record<string, unknown>> }
   /** The context is gone: the job becomes Cancelled with this reason. */

@@ -1,4 +1,5 @@
-import type { Database, Queryable, TransactionOptions, Tx } from '../../database/index.ts'
+import type { Database, Queryable, Tx } from '../../database/index.ts'
+import { Failure } from '../../errors/index.ts'
 import { storableJson } from '../json.ts'
 import { PROVE_CLAIMS } from '../sql/claim-proof.ts'
 import { SETTLE, type EndingRow, type SettledRow } from '../sql/settle.ts'
@@ -14,19 +15,42 @@ export class Superseded extends Error {
   }
 }
 
-/** A transaction of the job's tenant; of all tenants when the job is the installation's. */
+/** Longest transaction in which a domain is told of endings. */
+const TELLING_MS = 15_000
+
+/**
+ * A transaction of the job's tenant; of all tenants when the job is the installation's. Over at the time-out even
+ * when `body` never answers (Prisma closes the transaction then, but goes on waiting for the body): whoever hangs
+ * would keep a permit for good, and a few of them every transaction of the thread.
+ */
 export function jobTransaction<T>(
   database: Database,
   tenantId: string,
   body: (tx: Tx) => Promise<T>,
-  options?: TransactionOptions,
+  timeoutMs = TELLING_MS,
 ): Promise<T> {
-  if (tenantId !== INSTALLATION) return database.transaction(tenantId, body, options)
+  const inTime = (tx: Tx) => withinTime(timeoutMs, body(tx))
+  if (tenantId !== INSTALLATION) return database.transaction(tenantId, inTime, { timeoutMs })
   return database.systemTransaction(
     ({ prisma, run }) =>
-      body({ tenantId, prisma, run, query: (statement, values) => run(statement, [tenantId, ...values]) }),
-    options,
+      inTime({ tenantId, prisma, run, query: (statement, values) => run(statement, [tenantId, ...values]) }),
+    { timeoutMs },
   )
+}
+
+async function withinTime<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Failure('TIMEOUT', 'job.timeout', `The transaction took longer than its ${timeoutMs} ms.`)),
+      timeoutMs,
+    )
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Locks the rows of these claims and returns those that still stand. */

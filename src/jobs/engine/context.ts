@@ -11,6 +11,7 @@ export class AttemptContext implements JobContext {
   readonly #attempt: Attempt
   readonly #parts: EngineParts
   #transactionUsed = false
+  #open = false
 
   constructor(attempt: Attempt, parts: EngineParts) {
     this.#attempt = attempt
@@ -69,22 +70,30 @@ export class AttemptContext implements JobContext {
     return this.#inClaim(body)
   }
 
-  #inClaim<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+  async #inClaim<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+    // The second would wait for the job's row, which the first has locked, and the first for the second.
+    if (this.#open)
+      throw new Error('A handler has one transaction at a time: await context.step before the next one, outside of it.')
+    this.#open = true
     const attempt = this.#attempt
     const { database, transactions } = this.#parts
-    return transactions.with(async () => {
-      attempt.signal.throwIfAborted()
-      const done = await jobTransaction(
-        database,
-        attempt.job.tenantId,
-        async (tx) => {
-          if (!(await proveClaims(tx, [attempt])).has(attempt.job.id)) throw new Superseded()
-          return body(tx)
-        },
-        { timeoutMs: Math.max(1, attempt.remainingMs()) },
-      )
-      this.#parts.onCommitted()
-      return done
-    })
+    try {
+      return await transactions.with(async () => {
+        attempt.signal.throwIfAborted()
+        const done = await jobTransaction(
+          database,
+          attempt.job.tenantId,
+          async (tx) => {
+            if (!(await proveClaims(tx, [attempt])).has(attempt.job.id)) throw new Superseded()
+            return body(tx)
+          },
+          Math.max(1, attempt.remainingMs()),
+        )
+        this.#parts.onCommitted()
+        return done
+      })
+    } finally {
+      this.#open = false
+    }
   }
 }

@@ -76,7 +76,7 @@ async function inOneTransaction(attempts: readonly Attempt[], parts: EngineParts
           const statuses = new Map(rows.map((row) => [row.id, row.status]))
           return ours.map((attempt) => ({ attempt, status: statuses.get(attempt.job.id)! }))
         },
-        { timeoutMs: Math.max(1, first.remainingMs()) },
+        Math.max(1, first.remainingMs()),
       )
     })
     for (const { attempt, status } of held) attempt.settledAs = status

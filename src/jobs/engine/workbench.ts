@@ -140,12 +140,19 @@ export class Workbench implements Verdicts {
     }
   }
 
-  /** The attempt and what waits of the same type and tenant, up to a batch. */
+  /**
+   * The attempt and what waits of the same type and tenant, up to a batch. What is tried again runs alone: a job
+   * that hangs its batch, or kills the process, would otherwise use up the attempts of the same others each time.
+   */
   #batchOf(first: Attempt): Attempt[] {
     const batch = [first]
+    if (first.job.attempt > 1) return batch
     this.#queue = this.#queue.filter((other) => {
       const goesAlong =
-        batch.length < LARGEST_BATCH && other.job.type === first.job.type && other.job.tenantId === first.job.tenantId
+        batch.length < LARGEST_BATCH &&
+        other.job.attempt === 1 &&
+        other.job.type === first.job.type &&
+        other.job.tenantId === first.job.tenantId
       if (goesAlong) batch.push(other)
       return !goesAlong
     })
