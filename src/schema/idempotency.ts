@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Call } from '../domain/call.ts'
-import { IdempotencyKeyReusedError, ValidationError } from '../errors/index.ts'
+import { idempotencyKeyOf } from '../domain/idempotency-key.ts'
+import { IdempotencyKeyReusedError } from '../errors/index.ts'
 import { KEEP_SUBJECTS, READ_KEY, TAKE_KEY } from './idempotency-statements.ts'
 import { watchedDatabase } from './watched-database.ts'
 
 /** How long a key is remembered. */
 export const KEY_HOURS = 48
-const LONGEST_KEY = 128
 
 /** A thing that the first request with this key wrote an event about. */
 export interface Subject {
@@ -34,11 +34,8 @@ export async function onceByKey<T>(
   { mutation, input, replay }: KeyedRequest<T>,
   act: (call: Call) => Promise<T>,
 ): Promise<T> {
-  const key = input.idempotencyKey
-  if (key === null || key === undefined) return act(call)
-  if (key.length === 0 || key.length > LONGEST_KEY) {
-    throw new ValidationError(`An idempotency key has 1 to ${LONGEST_KEY} characters.`, { path: ['idempotencyKey'] })
-  }
+  const key = idempotencyKeyOf(input)
+  if (key === null) return act(call)
   const requestHash = hashOf(input)
   const of = [call.viewer.subject, mutation, key]
   const database = watchedDatabase(call.database, {

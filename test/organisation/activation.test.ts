@@ -363,6 +363,17 @@ describe('at the same time', () => {
     await expect(by('other')).rejects.toMatchObject({ code: 'orgmodel.version.no_draft' })
   })
 
+  test('a key that was used for other content, or that is no key, activates nothing', async () => {
+    await dropAttribute(scene.call, scene.attribute('remark'))
+    const { contentRevision } = await draftOf(scene.call)
+    const by = (idempotencyKey: string, expectedContentRevision = contentRevision) =>
+      drafts.activateDraft(scene.call, { expectedContentRevision, idempotencyKey })
+    for (const key of ['', 'k'.repeat(129), 'k'.repeat(300)])
+      await expect(by(key)).rejects.toMatchObject({ code: 'VALIDATION_FAILED', path: ['idempotencyKey'] })
+    await by('k'.repeat(128))
+    await expect(by('k'.repeat(128), contentRevision + 1)).rejects.toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED' })
+  })
+
   describe('C32 an activation and a new choice, both waiting at the version', () => {
     /** Lets both queue up behind a lock on the versions, in this order, then lets go. */
     async function queued(first: () => Promise<unknown>, second: () => Promise<unknown>) {

@@ -340,6 +340,10 @@ describe('one record per issue', () => {
     expect(await keyed({ reason: 'a' })).toEqual(both[0])
     expect(await jobs()).toHaveLength(1)
     await expect(keyed({ reason: 'b' })).rejects.toMatchObject({ code: 'orgmodel.resolution.idempotency_conflict' })
+    for (const idempotencyKey of ['', 'k'.repeat(129), 'k'.repeat(300)])
+      await expect(
+        drafts.submitResolutions(scene.call, { idempotencyKey, resolutions: [archiving()] }),
+      ).rejects.toMatchObject({ code: 'VALIDATION_FAILED', path: ['idempotencyKey'] })
   })
 })
 

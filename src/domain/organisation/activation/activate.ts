@@ -3,6 +3,7 @@ import { ConflictError } from '../../../errors/index.ts'
 import type { Act } from '../../../transitions/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
 import type { Call } from '../../call.ts'
+import { idempotencyKeyOf } from '../../idempotency-key.ts'
 import { actOf } from '../act.ts'
 import { downstreamClock } from '../clock.ts'
 import { BLOCKING_ISSUES, obstacles } from '../impact/can-activate.ts'
@@ -16,7 +17,7 @@ import { resolutionsInFlight } from '../resolutions/in-flight.ts'
 import { DraftChangedError, NoDraftError } from '../versions/errors.ts'
 import { lockVersions, type LockedVersions } from '../versions/lock.ts'
 import { writeTransaction } from '../write-transaction.ts'
-import { activationByKey, type Activation } from './activation.ts'
+import { activationByKey, type Activation, type KeyedRequest } from './activation.ts'
 import { lockTargets } from './apply-effects.ts'
 import { cancelJobsOfDraft, failInFlight } from './close-resolutions.ts'
 import { BlockingIssuesError } from './errors.ts'
@@ -33,7 +34,7 @@ export interface ActivateDraftInput {
  * Makes the draft the version that counts: everything or nothing, in one transaction, decided by what is true
  * under its locks and not by what an evaluation said before (C33). Whoever activates anything does it here.
  * @throws ForbiddenError, NoDraftError, DraftChangedError, BlockingIssuesError, StagedEffectConflictError,
- *   BusyError, ConflictError (`orgmodel.version.base_outdated`, `.no_changes`, `.resolutions_in_flight`)
+ *   BusyError, IdempotencyKeyReusedError, ConflictError (`orgmodel.version.base_outdated`, `.no_changes`, `.resolutions_in_flight`)
  */
 export async function activateDraft(
   composition: Composition,
@@ -41,20 +42,20 @@ export async function activateDraft(
   input: ActivateDraftInput,
 ): Promise<Activation> {
   mustBeAllowed(call.viewer, 'orgmodel.activate')
-  return writeTransaction(call, (tx) => activate(tx, composition, actOf(call.viewer), input))
+  const request = { key: idempotencyKeyOf(input), expectedContentRevision: input.expectedContentRevision }
+  return writeTransaction(call, (tx) => activate(tx, composition, actOf(call.viewer), request))
 }
 
-async function activate(tx: Tx, composition: Composition, act: Act, input: ActivateDraftInput): Promise<Activation> {
+async function activate(tx: Tx, composition: Composition, act: Act, request: KeyedRequest): Promise<Activation> {
   const started = performance.now()
-  const key = input.idempotencyKey ?? null
-  const before = key === null ? null : await activationByKey(tx, key)
+  const before = await activationByKey(tx, request)
   if (before !== null) return before
   await cancelJobsOfDraft(tx, act)
   const locked = await lockVersions(tx, 'update')
   // Of two with one key at once, the second has waited at the lock and finds the first one's activation here.
-  const meanwhile = key === null ? null : await activationByKey(tx, key)
+  const meanwhile = await activationByKey(tx, request)
   if (meanwhile !== null) return meanwhile
-  const versions = mustBeExpected(locked, input)
+  const versions = mustBeExpected(locked, request)
   const { id: draftId } = versions.draft
 
   await lockTargets(tx, await stagedEffects(tx, draftId))
@@ -63,10 +64,14 @@ async function activate(tx: Tx, composition: Composition, act: Act, input: Activ
   await mustBeActivatable(tx, draftId, issues)
   const effects = await effectsInForce(tx, draftId, issues)
   await failInFlight(tx, draftId, act)
-  return switchVersions(tx, versions, effects, act, { evaluationId: evaluation.id, idempotencyKey: key, started })
+  return switchVersions(tx, versions, effects, act, {
+    evaluationId: evaluation.id,
+    idempotencyKey: request.key,
+    started,
+  })
 }
 
-function mustBeExpected({ active, draft }: LockedVersions, { expectedContentRevision }: ActivateDraftInput): Compared {
+function mustBeExpected({ active, draft }: LockedVersions, { expectedContentRevision }: KeyedRequest): Compared {
   if (draft === null) throw new NoDraftError()
   if (draft.contentRevision !== expectedContentRevision) throw new DraftChangedError(draft, ['expectedContentRevision'])
   return { active, draft }

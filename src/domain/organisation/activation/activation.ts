@@ -1,3 +1,4 @@
+import { IdempotencyKeyReusedError } from '../../../errors/index.ts'
 import { statement, type Tx } from '../../../database/index.ts'
 import type { NetChangeKind } from '../model/net-change.ts'
 import type { Reader } from '../reader.ts'
@@ -18,10 +19,23 @@ export interface Activation {
   readonly activatedAt: Date
 }
 
-/** The activation that a request with this key led to. */
-export async function activationByKey(reader: Reader, key: string): Promise<Activation | null> {
-  const [row] = await reader.query(BY_KEY, [key])
-  return row ?? null
+/** What an activation is asked with, for telling a repetition from another request. */
+export interface KeyedRequest {
+  readonly key: string | null
+  readonly expectedContentRevision: number
+}
+
+/**
+ * The activation that this very request led to; null when there was none, or it has no key.
+ * @throws IdempotencyKeyReusedError when the key was used to activate other content
+ */
+export async function activationByKey(reader: Reader, request: KeyedRequest): Promise<Activation | null> {
+  const { key, expectedContentRevision } = request
+  const [row] = key === null ? [] : await reader.query(BY_KEY, [key])
+  if (row === undefined) return null
+  const { contentRevision, ...activation } = row
+  if (contentRevision !== expectedContentRevision) throw new IdempotencyKeyReusedError(key!)
+  return activation
 }
 
 export async function keepActivation(tx: Tx, activation: Omit<Activation, 'activatedAt'>): Promise<Activation> {
@@ -34,9 +48,13 @@ const COLUMNS = `id::text, version_id::text as "versionId", previous_version_id:
   changes_summary as "changesSummary", audience_receipt as "audienceReceipt", duration_ms as "durationMs",
   activated_at as "activatedAt"`
 
-const BY_KEY = statement<Activation>(
+// A version that is no longer a draft keeps its content revision for good.
+const BY_KEY = statement<Activation & { readonly contentRevision: number }>(
   'organisation.activation.by_key',
-  `select ${COLUMNS} from org_model_activation where tenant_id = $1::uuid and idempotency_key = $2`,
+  `select ${COLUMNS}, (
+     select content_revision::float8 from org_model_version v where v.tenant_id = a.tenant_id and v.id = a.version_id
+   ) as "contentRevision"
+   from org_model_activation a where tenant_id = $1::uuid and idempotency_key = $2`,
 )
 
 const KEEP = statement<Activation>(

@@ -3,6 +3,7 @@ import { ConflictError } from '../../../errors/index.ts'
 import { cancelJobs, type JobDefinition } from '../../../jobs/index.ts'
 import { mustBeAllowed } from '../../../viewer/index.ts'
 import type { Call } from '../../call.ts'
+import { idempotencyKeyOf } from '../../idempotency-key.ts'
 import { actOf } from '../act.ts'
 import { canonicalId } from '../ids.ts'
 import type { Composition } from '../impact/composition.ts'
@@ -56,7 +57,7 @@ export async function submitResolutions(
   if (input.resolutions.length > MOST_IN_BATCH)
     throw batchError('batch_too_large', `Give at most ${MOST_IN_BATCH} resolutions at a time.`)
   const choices = readChoices(input.resolutions)
-  const key = input.idempotencyKey ?? null
+  const key = idempotencyKeyOf(input)
   const hash = sha256(canonicalJson(choices.map(({ index: _, ...choice }) => choice)))
 
   return writeTransaction(call, async (tx) => {
