@@ -177,6 +177,19 @@ describe('edits', () => {
     expect(events.rows[3]).toMatchObject({ op: 'UPDATE_VALUE', revision: 3 })
   })
 
+  test('something can be added after the very last place', async () => {
+    const { call, model } = await tenantWithModel(db.database)
+    await createDraft(call, {})
+    const [department, hr] = [attributeId(model, 'department'), valueId(model, 'department', 'hr')]
+    const last = 2 ** 31 - 1
+    await updateAttribute(call, { expectedContentRevision: 0, attributeId: department, sortOrder: last })
+    await updateValue(call, { expectedContentRevision: 1, valueId: hr, sortOrder: last })
+    const team = { key: 'team', label: 'Team' }
+    const { attribute } = await addAttribute(call, { expectedContentRevision: 2, ...team, dataType: 'TEXT' })
+    const { value } = await addValue(call, { expectedContentRevision: 3, attributeId: department, ...team })
+    expect([attribute.sortOrder, value.sortOrder]).toEqual([last, last])
+  })
+
   test('an edit that changes nothing leaves no trace', async () => {
     const { call, model } = await tenantWithModel(db.database)
     const draft = await createDraft(call, {})

@@ -1,8 +1,11 @@
 import type { Json } from '../model/canonical.ts'
 
-/** The place after all that have one. */
+/** The place after all that have one; of two in one place the older id comes first, so the very last may be shared. */
 export const nextPlace = (things: Iterable<{ readonly sortOrder: number }>): number =>
-  Math.max(-1, ...[...things].map(({ sortOrder }) => sortOrder)) + 1
+  Math.min(Math.max(-1, ...[...things].map(({ sortOrder }) => sortOrder)) + 1, LAST_PLACE)
+
+// What the column and GraphQL's Int can hold.
+const LAST_PLACE = 2 ** 31 - 1
 
 /** Of the input's fields those that were given. */
 export function given<Input extends object, Key extends string>(
