@@ -102,6 +102,24 @@ test('J33 pain 20 retention drops old weeks and keys, keeps what failed, and res
   await expect.poll(async () => (await slots('jobs.rescue')).length).toBeGreaterThan(0)
 })
 
+test('J33 jobs that ended before their week had a partition move into it: an outage of weeks blocks nothing', async () => {
+  const weeks = `array[date_trunc('week', now(), 'UTC'), date_trunc('week', now(), 'UTC') + interval '1 week']`
+  await db.pool.query(`do $$ declare week timestamptz; begin
+    foreach week in array ${weeks} loop
+      execute format('drop table %I', 'job_finished_' || to_char(week at time zone 'UTC', 'IYYY"w"IW'));
+    end loop; end $$`)
+  const job = testJob('test.early')
+  const [id] = await enqueueNumbers(db, job, [1])
+  const { signals, engine } = await engines.start([job], { slot: 1 })
+  await signals.first('ENDED')
+  await engine.stop(500)
+  const partitionOf = async () =>
+    (await db.pool.query('select tableoid::regclass::text as name from job_finished where id = $1', [id])).rows[0].name
+  expect(await partitionOf()).toBe('job_finished_default')
+  for (const task of HOUSEKEEPING) await task.run(parts(1))
+  expect(await partitionOf()).toMatch(/^job_finished_\d{4}w\d{2}$/)
+})
+
 function counter() {
   return {
     times: 0,

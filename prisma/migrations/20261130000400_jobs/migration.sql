@@ -157,7 +157,9 @@ create trigger forbid_tenant_change before update of tenant_id on job_finished
 -- A partition holds the attempts of a million transactions.
 select event_log_begin('job_event', 1000000);
 
--- Finished jobs stand in one partition per ISO week, made a week ahead.
+-- Finished jobs stand in one partition per ISO week, made a week ahead. When nobody was there to make it, after an
+-- outage of weeks, jobs have ended into the default partition already, and no partition can be made over such rows:
+-- they move. The default partition is locked first, so that none is added meanwhile.
 create function job_finished_make_ahead() returns setof text language plpgsql as $$
 declare
   week timestamptz;
@@ -166,7 +168,11 @@ begin
   foreach week in array array[date_trunc('week', now(), 'UTC'), date_trunc('week', now(), 'UTC') + interval '1 week'] loop
     partition := 'job_finished_' || to_char(week at time zone 'UTC', 'IYYY"w"IW');
     if to_regclass(partition) is null then
-      execute format('create table %I partition of job_finished for values from (%L) to (%L)',
+      lock table job_finished_default in access exclusive mode;
+      execute format('create table %I (like job_finished including all)', partition);
+      execute format('with early as (delete from job_finished_default where finished_at >= %L and finished_at < %L returning *)
+        insert into %I select * from early', week, week + interval '1 week', partition);
+      execute format('alter table job_finished attach partition %I for values from (%L) to (%L)',
         partition, week, week + interval '1 week');
       return next partition;
     end if;
