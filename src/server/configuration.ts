@@ -72,7 +72,7 @@ export function readConfiguration(environment: Environment): Configuration {
     role: read('ROLE', z.enum(['api', 'worker', 'all']).default('all')),
     threads: read('THREADS', whole(0, 64).default(2)),
     concurrency: read('CONCURRENCY', whole(1, 256).default(16)),
-    connectionsPerThread: read('THREAD_CONNECTIONS', whole(2, 64).default(4)),
+    connectionsPerThread: read('THREAD_CONNECTIONS', whole(3, 64).default(8)),
     tokens: tokenSource(read, host),
     allowedOrigins: read('ALLOWED_ORIGINS', ORIGINS.default([])),
     introspection: read('INTROSPECTION', SWITCH.default(isLoopback(host))),

@@ -44,7 +44,11 @@ export const VARIABLES = {
   },
   THREADS: { example: '4', standard: '2', meaning: 'Worker threads, 0 to 64.' },
   CONCURRENCY: { example: '16', standard: '16', meaning: 'Jobs that one thread runs at a time.' },
-  THREAD_CONNECTIONS: { example: '4', standard: '4', meaning: 'Database connections of one thread.' },
+  THREAD_CONNECTIONS: {
+    example: '8',
+    standard: '8',
+    meaning: 'Database connections of one thread; two less is how many of its jobs can be in a transaction at once.',
+  },
   JWT_JWKS_URL: {
     example: 'https://login.example.org/.well-known/jwks.json',
     standard: 'none',

@@ -125,7 +125,7 @@ export class Host implements Jobs {
       databaseUrl,
       preparedStatements,
       definitionsModule,
-      connections: Math.max(3, this.#options.connectionsPerThread ?? 4),
+      connections: Math.max(3, this.#options.connectionsPerThread ?? 8),
       concurrency: this.#options.concurrencyPerThread ?? 16,
       leaseMs: this.#leaseMs,
       failFast: this.#starting !== null,

@@ -10,7 +10,7 @@ export interface JobsOptions {
   readonly threads: number
   /** Most handlers at work at once in one thread. Default 16. */
   readonly concurrencyPerThread?: number
-  /** Size of each thread's pool, at least 3. Handlers' transactions take at most two less at once. Default 4. */
+  /** Size of each thread's pool, at least 3. Handlers' transactions take at most two less at once. Default 8. */
   readonly connectionsPerThread?: number
   /** Absolute path of compiled JavaScript that exports `jobDefinitions: JobDefinition[]`. */
   readonly definitionsModule: string
