@@ -44,7 +44,7 @@ export interface RegieClient {
     operation: Operation<Result, Variables>,
     ...rest: [...VariablesOf<Variables>, options?: SubscribeOptions]
   ): Subscription<NonNullable<Result[keyof Result]>>
-  /** Closes what is open. */
+  /** Ends all streams and closes their connections. */
   dispose(): Promise<void>
 }
 
@@ -55,6 +55,7 @@ export function createRegieClient(options: RegieClientOptions): RegieClient {
   const http: HttpParts = { url, token, fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)) }
   const webSocketUrl = options.webSocketUrl ?? url.replace(/^http/, 'ws')
   const transports = new Map<string, Transport>()
+  const disposed = new AbortController()
   const transport = (name: 'websocket' | 'sse'): Transport => {
     let known = transports.get(name)
     if (known === undefined) {
@@ -79,12 +80,13 @@ export function createRegieClient(options: RegieClientOptions): RegieClient {
     variables?: Variables,
     { transport: name = 'websocket', ...rest }: SubscribeOptions = {},
   ): Subscription<NonNullable<Result[keyof Result]>> =>
-    new Subscription(transport(name), requestBody(operation, variables), rest)
+    new Subscription(transport(name), requestBody(operation, variables), rest, disposed.signal)
   return {
     query: request as RegieClient['query'],
     mutate: request as RegieClient['mutate'],
     subscribe: open as RegieClient['subscribe'],
     dispose: async () => {
+      disposed.abort()
       await Promise.all([...transports.values()].map((known) => known.dispose()))
     },
   }

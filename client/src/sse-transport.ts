@@ -5,13 +5,12 @@ import type { Transport } from './transport.ts'
 /** Subscriptions over server-sent events: one HTTP request each, through any proxy that streams. */
 export function sseTransport(parts: HttpParts): Transport {
   return {
-    async run(body, { next, connected }, signal) {
+    async run(body, next, signal) {
       const response = await post(parts, body, 'text/event-stream', signal)
       if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
         next(await answerIn(response))
         return
       }
-      connected()
       try {
         for await (const { event, data } of eventsIn(response.body!)) {
           if (event === 'complete') return

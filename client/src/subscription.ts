@@ -8,6 +8,8 @@ const FIRST_WAIT_MS = 100
 const LONGEST_WAIT_MS = 10_000
 /** A token that was refused so often in a row will not be accepted any more. */
 const MOST_REFUSALS = 3
+/** So many items may wait for the reader; then the connection is let go and taken up again once half are read. */
+const MOST_AHEAD = 10_000
 
 export interface SubscriptionOptions {
   readonly signal?: AbortSignal
@@ -25,24 +27,30 @@ export class Subscription<Item> implements AsyncIterableIterator<Item, undefined
   readonly #body: RequestBody
   readonly #options: SubscriptionOptions
   readonly #stop = new AbortController()
+  readonly #stops: readonly AbortSignal[]
   readonly #abort = () => this.#end(null)
+  /** Of the last item received, where the next connection goes on, and of the last that `next` gave out. */
+  #received: string | null = null
   #cursor: string | null = null
+  #onRead: () => void = () => {}
   #items: Item[] = []
   #waiting: { resolve: (result: IteratorResult<Item, undefined>) => void; reject: (error: unknown) => void }[] = []
   #ended = false
   #error: unknown = null
 
-  constructor(transport: Transport, body: RequestBody, options: SubscriptionOptions) {
+  /** Ends with `disposed` as with the caller's own signal. */
+  constructor(transport: Transport, body: RequestBody, options: SubscriptionOptions, disposed: AbortSignal) {
     this.#transport = transport
     this.#body = body
     this.#options = options
-    const { signal } = options
-    if (signal?.aborted === true) this.#end(null)
-    else signal?.addEventListener('abort', this.#abort, { once: true })
-    void this.#run()
+    this.#stops = options.signal === undefined ? [disposed] : [disposed, options.signal]
+    if (this.#stops.some(({ aborted }) => aborted)) this.#end(null)
+    else for (const stop of this.#stops) stop.addEventListener('abort', this.#abort, { once: true })
+    // Not only a defect ends here: `onReconnect` is the caller's code.
+    this.#run().catch((error: unknown) => this.#end(error))
   }
 
-  /** The cursor of the last item received: keep it to resume later with `after`. Null before the first. */
+  /** The cursor of the last item that was given out: keep it to resume later with `after`. Null before the first. */
   get cursor(): string | null {
     return this.#cursor
   }
@@ -52,7 +60,11 @@ export class Subscription<Item> implements AsyncIterableIterator<Item, undefined
   }
 
   next(): Promise<IteratorResult<Item, undefined>> {
-    if (this.#items.length > 0) return Promise.resolve({ done: false, value: this.#items.shift()! })
+    if (this.#items.length > 0) {
+      const result = this.#give(this.#items.shift()!)
+      this.#onRead()
+      return Promise.resolve(result)
+    }
     if (!this.#ended) return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
     const error = this.#error
     this.#error = null
@@ -68,38 +80,43 @@ export class Subscription<Item> implements AsyncIterableIterator<Item, undefined
   async #run(): Promise<void> {
     let failures = 0
     let refusals = 0
+    // Not when a connection is accepted: a server that accepts and then refuses each time would be asked without a pause.
+    const onItem = () => {
+      failures = refusals = 0
+    }
     while (!this.#ended) {
-      const connected = () => {
-        failures = refusals = 0
-      }
-      const reason = await this.#connection(connected)
+      const reason = await this.#connection(onItem)
       if (this.#ended) return
       if (reason !== null) {
         if (reason.code === 'UNAUTHENTICATED') refusals++
         const mayPass = reason.code === 'UNAUTHENTICATED' ? refusals < MOST_REFUSALS : reason.retryable
         if (!mayPass || reason.code === 'SLOW_CONSUMER') return this.#end(reason)
       }
-      await pause(FIRST_WAIT_MS * 2 ** Math.min(failures++, 10), this.#stop.signal)
-      if (!this.#ended) this.#options.onReconnect?.(reason, this.#cursor)
+      if (this.#full) await this.#halfRead()
+      else await pause(FIRST_WAIT_MS * 2 ** Math.min(failures++, 10), this.#stop.signal)
+      if (!this.#ended) this.#options.onReconnect?.(reason, this.#received)
     }
   }
 
   /** Why the connection ended; null when the server completed the stream, as it does when it stops. */
-  async #connection(connected: () => void): Promise<RegieError | null> {
-    const variables = this.#cursor === null ? this.#body.variables : { ...this.#body.variables, after: this.#cursor }
+  async #connection(onItem: () => void): Promise<RegieError | null> {
+    const after = this.#received
+    const variables = after === null ? this.#body.variables : { ...this.#body.variables, after }
     let refusal: RegieError | null = null
     const connection = new AbortController()
     const stop = () => connection.abort()
     this.#stop.signal.addEventListener('abort', stop, { once: true })
     const next = (answer: Answer) => {
-      refusal ??= this.#receive(answer)
-      if (refusal === null) connected()
-      else connection.abort()
+      // What still comes after we let go comes again over the next connection.
+      if (connection.signal.aborted) return
+      refusal = this.#receive(answer)
+      if (refusal === null) onItem()
+      if (refusal !== null || this.#full) connection.abort()
     }
     try {
       await this.#transport.run(
         { ...this.#body, ...(variables === undefined ? {} : { variables }) },
-        { next, connected },
+        next,
         connection.signal,
       )
       return refusal
@@ -116,18 +133,34 @@ export class Subscription<Item> implements AsyncIterableIterator<Item, undefined
     const item = data === null || data === undefined ? undefined : Object.values(data)[0]
     if (item === null || item === undefined) return new RegieError(errors ?? [])
     const cursor = (item as { cursor?: unknown }).cursor
-    if (typeof cursor === 'string') this.#cursor = cursor
+    if (typeof cursor === 'string') this.#received = cursor
     const waiting = this.#waiting.shift()
     if (waiting === undefined) this.#items.push(item as Item)
-    else waiting.resolve({ done: false, value: item as Item })
+    else waiting.resolve(this.#give(item as Item))
     return null
+  }
+
+  #give(item: Item): IteratorYieldResult<Item> {
+    const { cursor } = item as { cursor?: unknown }
+    if (typeof cursor === 'string') this.#cursor = cursor
+    return { done: false, value: item }
+  }
+
+  get #full(): boolean {
+    return this.#items.length >= MOST_AHEAD && this.#received !== null
+  }
+
+  async #halfRead(): Promise<void> {
+    while (!this.#ended && this.#items.length > MOST_AHEAD / 2)
+      await new Promise<void>((resolve) => (this.#onRead = resolve))
   }
 
   #end(error: unknown): void {
     if (this.#ended) return
     this.#ended = true
-    this.#options.signal?.removeEventListener('abort', this.#abort)
+    for (const stop of this.#stops) stop.removeEventListener('abort', this.#abort)
     this.#stop.abort()
+    this.#onRead()
     const [first, ...others] = this.#waiting.splice(0)
     if (first === undefined) this.#error = error
     else if (error === null) first.resolve(DONE)
@@ -141,14 +174,12 @@ const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined }
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   const wait = Math.min(ms, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2)
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, wait)
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer)
-        resolve()
-      },
-      { once: true },
-    )
+    const over = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', over)
+      resolve()
+    }
+    const timer = setTimeout(over, wait)
+    signal.addEventListener('abort', over)
   })
 }

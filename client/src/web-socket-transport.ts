@@ -34,15 +34,13 @@ export function webSocketTransport({ url, token, webSocketImpl }: WebSocketParts
       },
     })
   return {
-    run(body, { next, connected }, signal) {
+    run(body, next, signal) {
       client ??= connect()
-      const { on, subscribe } = client
+      const { subscribe } = client
       return new Promise<void>((resolve, reject) => {
         let unsubscribe: () => void = () => {}
-        const forget = on('connected', () => connected())
         const finish = (settle: () => void) => {
           signal.removeEventListener('abort', stop)
-          forget()
           settle()
         }
         const stop = () => {

@@ -216,6 +216,19 @@ describe.each(['websocket', 'sse'] as const)('subscriptions over %s', (transport
     await expect(refused.next()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
+  test(`R36 over ${transport}: dispose ends the streams, and none connects again`, async () => {
+    const closing = clientFor(await token())
+    const reconnected = vi.fn<() => void>()
+    const stream = closing.subscribe(PersonaEventsDocument, {}, { transport, onReconnect: reconnected })
+    expect((await stream.next()).value).toMatchObject({ __typename: 'StreamCaughtUp' })
+    const waiting = stream.next()
+    await closing.dispose()
+    expect(await waiting).toEqual({ done: true, value: undefined })
+    expect(reconnected).not.toHaveBeenCalled()
+    const late = closing.subscribe(PersonaEventsDocument, {}, { transport })
+    expect(await late.next()).toEqual({ done: true, value: undefined })
+  })
+
   test(`R36 over ${transport}: abort ends a waiting stream at once`, async () => {
     const abort = new AbortController()
     const stream = client.subscribe(PersonaEventsDocument, {}, { transport, signal: abort.signal })
