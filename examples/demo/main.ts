@@ -233,28 +233,38 @@ const sameOrder = (left: readonly Seen[], right: readonly Seen[]): boolean =>
   left.length === right.length &&
   left.every(({ subject, sequence }, i) => subject === right[i]?.subject && sequence === right[i]?.sequence)
 
+const STOPPED_BY_HAND = 130
+
 async function run(): Promise<number> {
   report.say(report.bold('Regie: the main job, on 1,470 people'))
   let stage: Stage | null = null
+  let stopped = false
+  const stop = (): void => {
+    stopped = true
+    void stage?.close()
+  }
+  process.once('SIGINT', stop).once('SIGTERM', stop)
   try {
     report.chapter('The server')
     stage = await setStage()
-    process.once('SIGINT', () => void stage?.close().finally(() => process.exit(130)))
-    await tell(stage)
+    if (!stopped) await tell(stage)
   } catch (error) {
-    report.expectation(
-      false,
-      error instanceof StartupError ? `${error.what} ${error.why} ${error.next}` : String(error),
-    )
+    if (!stopped) report.expectation(false, reasonOf(error))
   } finally {
     await stage?.close()
   }
+  if (stopped) {
+    report.say('Stopped.')
+    return STOPPED_BY_HAND
+  }
   const unmet = report.unmet()
-  report.chapter(
-    unmet.length === 0 ? report.green('Everything promised was seen') : report.red('Not everything promised was seen'),
-  )
+  const verdict = 'verything promised was seen'
+  report.chapter(unmet.length === 0 ? report.green(`E${verdict}`) : report.red(`Not e${verdict}`))
   for (const promise of unmet) report.say(`        ${report.red('✗')} ${promise}`)
   return unmet.length === 0 ? 0 : 1
 }
+
+const reasonOf = (error: unknown): string =>
+  error instanceof StartupError ? `${error.what} ${error.why} ${error.next}` : String(error)
 
 process.exitCode = await run()
