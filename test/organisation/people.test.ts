@@ -57,6 +57,29 @@ const rows = async () =>
   ).rows
 
 describe('import', () => {
+  test('the clock is taken before the people, so two imports cannot deadlock over their rows', async () => {
+    await import_({ externalId: 'in-order', values: {} })
+    const holder = await db.pool.connect()
+    await holder.query('begin')
+    const clock = 'from org_model_downstream_clock where tenant_id = $1 for update'
+    await holder.query(`select ${clock}`, [call.viewer.tenantId])
+    const importing = import_({ externalId: 'in-order', values: {} })
+    await expect
+      .poll(async () => {
+        const { rows } = await db.pool.query(
+          `select query from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        )
+        return rows.length
+      })
+      .toBe(1)
+    // Fails at once when the import that waits holds the person already.
+    const person = `select from person where tenant_id = $1 and external_id = 'in-order' for update nowait`
+    await holder.query(person, [call.viewer.tenantId])
+    await holder.query('commit')
+    holder.release()
+    expect(await importing).toEqual({ created: 0, updated: 1 })
+  })
+
   test('every data type is held as it was given', async () => {
     const values = {
       department: 'sales',

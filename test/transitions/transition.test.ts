@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { queryable, statement } from '../../src/database/index.ts'
 import { readEvents, type LogEvent } from '../../src/events/index.ts'
+import { lockRows } from '../../src/transitions/statements.ts'
 import { allOrderedPairs, created, lock, transition, transitionMany } from '../../src/transitions/index.ts'
 import { useDatabase } from '../harness/database.ts'
 import { expectDatabaseAgrees } from './agreement.ts'
@@ -28,6 +29,18 @@ const eventsOf = async (id: string): Promise<readonly LogEvent[]> => {
 
 test('the rows of transition_pair and the trigger come from the lifecycle', async () => {
   await expectDatabaseAgrees(db.database, [PARCEL])
+})
+
+test('locks are taken in ascending order of id, however the rows lie and are asked for', async () => {
+  const ids = Array.from({ length: 20 }, () => randomUUID()).toSorted()
+  await inTx(async (tx) => {
+    for (const id of ids.toReversed()) {
+      await tx.query(INSERT_AS, [id, 'PACKED'])
+      await created(tx, PARCEL, { id, status: 'PACKED', act: ACT })
+    }
+  })
+  const locked = await inTx((tx) => tx.query(lockRows(PARCEL), [JSON.stringify(ids.toReversed())]))
+  expect(locked.map(({ id }) => id)).toEqual(ids)
 })
 
 test('a transition writes the row, its next version and the event that tells of it', async () => {

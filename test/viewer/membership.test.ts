@@ -93,6 +93,13 @@ test('a revocation refuses every token issued before it, and a later one lets in
   await expect(admit(db.database, tenantId, before)).rejects.toThrow(TokenRefused)
 })
 
+test('R38 a token of the very moment of the revocation is refused too', async () => {
+  const moment = secondsAgo(10)
+  await revokeMembership(call(), { tenantId, subject: 'ann' })
+  await db.pool.query('update membership set revoked_at = $2 where tenant_id = $1', [tenantId, moment])
+  await expect(admit(db.database, tenantId, claims(['reader'], moment))).rejects.toThrow(TokenRefused)
+})
+
 test('a subject that was never seen can be revoked', async () => {
   await revokeMembership(call(), { tenantId, subject: 'bob' })
   await expect(admit(db.database, tenantId, claims(['reader'], secondsAgo(10), 'bob'))).rejects.toThrow(TokenRefused)
