@@ -1,3 +1,4 @@
+import { isStorable } from '../database/index.ts'
 import { apiError } from './errors/index.ts'
 
 // Written into every cursor, so that a list can change its order and still know the cursors of before.
@@ -23,7 +24,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Checks a key that is an object of strings and numbers: `keyIs({ name: 'string', id: 'string' })`. */
+/** Checks a key that is an object of strings, integers and UUIDs: `keyIs({ name: 'string', id: 'string' })`. */
 export function keyIs<Shape extends Readonly<Record<string, 'string' | 'number' | 'uuid'>>>(shape: Shape) {
   type Key = { readonly [Name in keyof Shape]: Shape[Name] extends 'number' ? number : string }
   return (key: unknown): key is Key =>
@@ -34,9 +35,11 @@ export function keyIs<Shape extends Readonly<Record<string, 'string' | 'number' 
 }
 
 function holds(value: unknown, kind: 'string' | 'number' | 'uuid'): boolean {
-  // A place in a key reaches SQL with a cast: what is no UUID must not get so far.
-  if (kind === 'uuid') return typeof value === 'string' && UUID.test(value)
-  return typeof value === kind
+  // A place in a key reaches SQL: what its column cannot hold must not get so far. No variable is looked into here.
+  if (kind === 'number') return Number.isInteger(value) && Math.abs(value as number) <= LARGEST_INTEGER
+  return typeof value === 'string' && (kind === 'uuid' ? UUID.test(value) : isStorable(value))
 }
+
+const LARGEST_INTEGER = 2 ** 31 - 1
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

@@ -12,6 +12,8 @@ beforeAll(async () => {
   personas = await personasIn(api, 'Manners')
 })
 
+const ANY_UUID = '0193a000-0000-7000-8000-00000000000a'
+
 const UPDATE = /* GraphQL */ `
   mutation Update($input: UpdatePersonaInput!) {
     updatePersona(input: $input) {
@@ -231,6 +233,19 @@ describe('lists', () => {
     ]) {
       expect(codeOf(await personas.ask(PAGE, { after })), after).toBe('BAD_USER_INPUT')
     }
+  })
+
+  test.each([
+    ['personas', `{"name":"\\u0000","id":"${ANY_UUID}"}`],
+    ['personas', '{"name":"a","id":"7"}'],
+    ['people', `{"externalId":"\\u0000","id":"${ANY_UUID}"}`],
+    ['orgModelVersions', '{"number":1.5}'],
+    ['orgModelVersions', '{"number":99999999999}'],
+    ['orgModelVersions', '{"number":1e999}'],
+  ])('R24 a forged cursor of %s with what its column cannot hold is the caller’s mistake: %s', async (list, key) => {
+    const source = `query($after: String) { ${list}(after: $after) { nodes { __typename } } }`
+    const after = Buffer.from(`v1:${key}`).toString('base64url')
+    expect(codeOf(await personas.ask(source, { after }))).toBe('BAD_USER_INPUT')
   })
 
   test('R25 lists are narrowed by what an operator looks for', async () => {
