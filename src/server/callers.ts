@@ -46,15 +46,20 @@ export function authenticating(verify: VerifyToken, database: Queryable): Authen
       tokenExpiresAt: claims.expiresAt,
       correlationId,
     }
-    const operator: Operator | null = claims.roles.includes(OPERATOR) ? { ...identity, roles: claims.roles } : null
     if (claims.tenantId !== null) {
+      // Of the newest token: an older one must not keep what was taken away, an operator's rights included.
       const roles = await admit(database, claims.tenantId, claims)
-      return { viewer: { ...identity, roles, tenantId: claims.tenantId }, operator }
+      const viewer = { ...identity, roles, tenantId: claims.tenantId }
+      return { viewer, operator: operatorOf(identity, roles) }
     }
+    const operator = operatorOf(identity, claims.roles)
     if (operator === null) throw new TokenRefused('The token names no tenant, and only an operator needs none.')
     return { viewer: null, operator }
   }
 }
+
+const operatorOf = (identity: Omit<Identity, 'roles'>, roles: readonly string[]): Operator | null =>
+  roles.includes(OPERATOR) ? { ...identity, roles } : null
 
 function bearer(authorization: string): string {
   const match = /^Bearer +([^\s]+)$/i.exec(authorization)

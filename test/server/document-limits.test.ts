@@ -3,9 +3,32 @@ import { getIntrospectionQuery, parse } from 'graphql'
 import { expect, test } from 'vitest'
 import { brokenLimit } from '../../src/server/document-limits.ts'
 import { DEFAULT_LIMITS } from '../../src/server/limits.ts'
+import { Metrics } from '../../src/server/metrics.ts'
+import { Operations } from '../../src/server/operations.ts'
+import { makeFixture } from './fixture-schema.ts'
 import { useFixtureServer } from './fixture-server.ts'
 
 const start = useFixtureServer()
+
+test('R48 a document that passed is parsed once; a long one is not kept', () => {
+  const operations = new Operations({
+    schema: makeFixture().schema,
+    context: () => ({}),
+    limits: DEFAULT_LIMITS,
+    introspection: true,
+    requireOperationName: false,
+    deadlineMs: 1_000,
+    metrics: new Metrics(),
+  })
+  const isKept = (source: string) => {
+    const document = operations.parse(source)
+    expect(operations.validate(document)).toEqual([])
+    return operations.parse(source) === document
+  }
+  expect(isKept('{ hello }')).toBe(true)
+  expect(isKept(`{ hello } # ${'x'.repeat(20_000)}`)).toBe(false)
+})
+
 const limitOf = (query: string) => brokenLimit(parse(query), DEFAULT_LIMITS)?.limit ?? null
 const nested = (levels: number, name = 'next') => `${`${name} { `.repeat(levels)}name${' }'.repeat(levels)}`
 
