@@ -104,15 +104,18 @@ test('a second Ctrl-C ends it at once', async () => {
 
 test('a start that waits for another process’s migration can be stopped', async () => {
   const migrating = await db.pool.connect()
-  await migrating.query('begin; select pg_advisory_xact_lock(72707369)')
-  const program = start('main')
-  const starting = async () =>
-    (await db.pool.query(`select from pg_stat_activity where application_name = 'regie migrate'`)).rowCount
-  await expect.poll(starting, { timeout: 20_000 }).toBe(1)
-  program.child.kill('SIGTERM')
-  expect(await program.exit).toEqual({ code: 0, signal: null })
-  await migrating.query('rollback')
-  migrating.release()
+  try {
+    await migrating.query('begin; select pg_advisory_xact_lock(72707369)')
+    const program = start('main')
+    // Of this database: other test files start programs on the same server.
+    const waiting = `select from pg_stat_activity
+      where application_name = 'regie migrate' and datname = current_database()`
+    await expect.poll(async () => (await db.pool.query(waiting)).rowCount, { timeout: 20_000 }).toBe(1)
+    program.child.kill('SIGTERM')
+    expect(await program.exit).toEqual({ code: 0, signal: null })
+  } finally {
+    migrating.release(true)
+  }
 })
 
 test('a port in use is two sentences and exit code 1', async () => {
