@@ -1,5 +1,4 @@
 import { GraphQLError } from 'graphql'
-import { isUnreachable } from '../database/index.ts'
 import { apiError, asApiError, isApiErrorCode, type ApiErrorCode } from '../schema/errors/index.ts'
 import { ERROR_CODES } from './error-codes.ts'
 import type { Logger } from './log.ts'
@@ -52,8 +51,6 @@ function refusalOf(source: unknown): GraphQLError | null {
     const known = OF_LIBRARIES.get(code) ?? code
     return isApiErrorCode(known) ? apiError(known, source.message, source.extensions) : null
   }
-  if (isUnreachable(source))
-    return apiError('SERVICE_UNAVAILABLE', 'The database cannot be reached now. Try again in a moment.')
   return streamEnding(source) ?? asApiError(source)
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isLockTimeout, isSerializationConflict, sqlState } from '../../database/index.ts'
+import { isLockTimeout, isSerializationConflict, isUnreachable, sqlState } from '../../database/index.ts'
 import { Failure, UserError } from '../../errors/index.ts'
 import type { JobResult } from '../definition.ts'
 import { PayloadError } from '../payload.ts'
@@ -121,20 +121,8 @@ const TRANSIENT: readonly (readonly [(error: unknown) => boolean, string, string
   [isLockTimeout, 'job.lock_timeout', 'A row that is needed was locked by somebody else for too long.'],
   [isSerializationConflict, 'job.conflict', 'Other transactions were in the way several times.'],
   [(error) => sqlState(error) === '57014', 'job.statement_timeout', 'The database took too long to answer.'],
-  [isConnectionTrouble, 'job.connection_lost', 'The connection to the database was lost.'],
+  [isUnreachable, 'job.connection_lost', 'The connection to the database was lost.'],
 ]
-
-/** The database was not reached, or went away: nothing is wrong with what was sent. */
-export function isConnectionTrouble(error: unknown): boolean {
-  const state = sqlState(error)
-  if (state !== null && /^(08(?!P01)|53|57P)/.test(state)) return true
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
-  return (
-    (typeof code === 'string' && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|P1001|P1017|P2024)/.test(code)) ||
-    (typeof message === 'string' &&
-      /connection (terminated|timeout)|timeout exceeded when trying to connect/i.test(message))
-  )
-}
 
 const UNEXPECTED = failure('RETRY', 'TRANSIENT', 'job.unexpected', 'The handler failed unexpectedly.')
 

@@ -1,4 +1,4 @@
-import { isConnectionTrouble } from './ending.ts'
+import { isUnreachable } from '../../database/index.ts'
 
 interface Piled<Item> {
   readonly item: Item
@@ -84,7 +84,7 @@ export class Pile<Item> {
     try {
       await this.#options.flush(items)
     } catch (error) {
-      if (piled.length > 1 && !isConnectionTrouble(error)) {
+      if (piled.length > 1 && !isUnreachable(error)) {
         const half = piled.length >> 1
         await this.#flush(piled.slice(0, half))
         await this.#flush(piled.slice(half))

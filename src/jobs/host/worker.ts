@@ -5,8 +5,7 @@
  */
 import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
-import { Database } from '../../database/index.ts'
-import { isConnectionTrouble } from '../engine/ending.ts'
+import { Database, isUnreachable } from '../../database/index.ts'
 import { Engine } from '../engine/engine.ts'
 import { redactedStack } from '../redact.ts'
 import type { AnyJobDefinition } from '../registry.ts'
@@ -126,7 +125,7 @@ async function begin(claiming: Engine): Promise<void> {
     try {
       return await claiming.start()
     } catch (error) {
-      if (setup.failFast || stopping !== null || !isConnectionTrouble(error)) throw error
+      if (setup.failFast || stopping !== null || !isUnreachable(error)) throw error
       logger.warn({ err: error }, 'The database cannot be reached; the worker thread waits for it.')
       await new Promise((resolve) => setTimeout(resolve, 1_000))
     }

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { sqlState } from '../../database/index.ts'
+import { isUnreachable, sqlState } from '../../database/index.ts'
 import { UserError } from '../../errors/index.ts'
 import { apiError, isApiErrorCode } from './api-error.ts'
 
@@ -16,11 +16,10 @@ export function asApiError(error: unknown): GraphQLError | null {
     return apiError('BAD_USER_INPUT', error.message, { reason: error.code, ...inputPath })
   }
   const state = sqlState(error)
-  if (state === null) return null
-  if (WAITED_TOO_LONG.has(state)) {
+  if (state !== null && WAITED_TOO_LONG.has(state)) {
     return apiError('TIMEOUT', 'The database did not answer within the time allowed. Nothing was changed; try again.')
   }
-  if (OUT_OF_REACH.some((prefix) => state.startsWith(prefix))) {
+  if (isUnreachable(error)) {
     return apiError('SERVICE_UNAVAILABLE', 'The database cannot be reached now. Try again in a moment.')
   }
   return null
@@ -28,5 +27,3 @@ export function asApiError(error: unknown): GraphQLError | null {
 
 /** lock_not_available and query_canceled (statement_timeout). */
 const WAITED_TOO_LONG: ReadonlySet<string> = new Set(['55P03', '57014'])
-/** Connection exceptions, too many connections, and a server that shuts down or starts up. */
-const OUT_OF_REACH = ['08', '53300', '57P0']
