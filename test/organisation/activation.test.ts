@@ -300,6 +300,28 @@ describe('deciding', () => {
     await expect(activate()).rejects.toMatchObject({ issues: [{ key: inUse(persona.id) }] })
   })
 
+  test('C33 what is being written downstream at this moment is waited for, then evaluated', async () => {
+    await dropAttribute(scene.call, scene.attribute('remark'))
+    const { tenantId } = scene.call.viewer
+    const writer = await db.pool.connect()
+    await writer.query('begin')
+    const { rows } = await writer.query(
+      'update org_model_downstream_clock set revision = revision + 1 where tenant_id = $1 returning revision',
+      [tenantId],
+    )
+    const activating = activate()
+    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'org_model_downstream_clock'
+      and datname = current_database()`
+    await expect.poll(async () => (await db.pool.query(waiting)).rowCount).toBe(1)
+    await writer.query('commit')
+    writer.release()
+    const { evaluationId } = await activating
+    const decidedBy = await db.pool.query('select downstream_revision from org_model_evaluation where id = $1', [
+      evaluationId,
+    ])
+    expect(decidedBy.rows).toEqual([{ downstream_revision: rows[0].revision }])
+  })
+
   test('C38 the base is no longer the active version', async () => {
     await dropAttribute(scene.call, scene.attribute('remark'))
     await db.pool.query(
