@@ -135,6 +135,21 @@ test('one job whose domain refuses does not keep the others lost', async () => {
   expect(await waiting(db, ids[3]!)).toMatchObject({ status: 'PROCESSING' })
 })
 
+test('however many jobs their domain refuses to end, the others are rescued', async () => {
+  const refusing = testJob('test.refused_all', {
+    onOutcome: async () => {
+      throw new Error('The domain is not ready.')
+    },
+  })
+  const fine = testJob('test.refused_none')
+  const refused = await enqueueNumbers(db, refusing, range(500))
+  const [id] = await enqueueNumbers(db, fine, [1])
+  await claimedByTheDead([...refused, id!])
+  expect(await rescueWith([refusing, fine])).toBe(1)
+  expect(await waiting(db, id!)).toMatchObject({ status: 'RETRY_SCHEDULED' })
+  await db.pool.query('delete from job where id = any($1)', [refused])
+}, 30_000)
+
 test('K8 a cancel that was asked for before the worker died is what becomes of the job', async () => {
   const job = testJob('test.cancel_lost')
   const [id] = await enqueueNumbers(db, job, [1])

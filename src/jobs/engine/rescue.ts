@@ -7,6 +7,7 @@ import type { EngineParts } from './parts.ts'
 
 /** Most jobs per round; the next round takes the rest. */
 const MOST = 500
+const NIL = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Ends the attempts of dead workers: each counts as lost and follows the job's own policy. Only types known here,
@@ -15,13 +16,12 @@ const MOST = 500
 export async function rescueLostJobs(parts: EngineParts): Promise<number> {
   const { database, registry } = parts
   let rescued = 0
-  for (;;) {
-    const lost = await database.run(FIND_LOST, [registry.types, MOST])
-    let ended = 0
-    for (const group of grouped(lost)) ended += await rescueGroup(group, parts)
-    rescued += ended
-    // A round that ended nothing is stuck on jobs whose domain refuses; they are tried again in the next slot.
-    if (lost.length < MOST || ended === 0) break
+  // Past those whose domain refuses: however many, they keep no other job lost. The next slot tries them again.
+  for (let after = NIL; ; ) {
+    const lost = await database.run(FIND_LOST, [registry.types, MOST, after])
+    for (const group of grouped(lost)) rescued += await rescueGroup(group, parts)
+    if (lost.length < MOST) break
+    after = lost.at(-1)!.id
   }
   await database.run(FORGET_DEAD_WORKERS, [])
   return rescued

@@ -30,13 +30,13 @@ export interface LostRow {
   readonly type: string
 }
 
-/** Jobs of known types ($1) whose worker's lease has lapsed; at most $2. `RESCUE` decides again under the lock. */
+/** Jobs of known types ($1) whose worker's lease has lapsed, by id; at most $2, after $3. `RESCUE` decides again under the lock. */
 export const FIND_LOST = statement<LostRow>(
   'jobs.find_lost',
   `select id, tenant_id as "tenantId", type from job
-  where worker_id is not null and type = any($1::text[])
+  where worker_id is not null and type = any($1::text[]) and id > $3::uuid
     and not exists (select from job_worker w where w.id = job.worker_id and w.lease_until > clock_timestamp())
-  limit $2`,
+  order by id limit $2`,
 )
 
 export interface UnknownTypeRow {
