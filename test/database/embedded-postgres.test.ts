@@ -128,10 +128,10 @@ test('a server whose owner and guard are gone is stopped by the next start', asy
   const orphan = await start()
   await ask(orphan.url(), 'create table kept (n int)')
   // As after `kill -9` of the whole process group: nobody is left to hold the owner's session.
-  await ask(
-    orphan.url(),
-    `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'regie-owner%'`,
-  )
+  const owners = `from pg_stat_activity where application_name like 'regie-owner%'`
+  await ask(orphan.url(), `select pg_terminate_backend(pid) ${owners}`)
+  // The session is told to end, and ends a moment later.
+  await expect.poll(() => ask(orphan.url(), `select count(*)::int as n ${owners}`)).toEqual([{ n: 0 }])
   const next = await start()
   expect(isAlive(orphan.pid)).toBe(false)
   expect(await ask(next.url(), 'select count(*)::int as n from kept')).toEqual([{ n: 0 }])
