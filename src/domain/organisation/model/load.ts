@@ -1,7 +1,7 @@
 import { statement } from '../../../database/index.ts'
 import type { Reader } from '../reader.ts'
 import { grouped } from './grouped.ts'
-import type { AttributeSource, DataType, ModelAttribute, ModelSnapshot, ModelValue } from './model.ts'
+import type { ModelAttribute, ModelSnapshot, ModelValue } from './model.ts'
 import { snapshotOf } from './model.ts'
 
 /** The content of a version; a version that does not exist, or not for this tenant, has none. */
@@ -24,20 +24,9 @@ export async function loadModels(
   )
 }
 
-interface Row {
+interface Row extends Omit<ModelAttribute, 'values'> {
   readonly versionId: string
-  readonly id: string
-  readonly key: string
-  readonly label: string
-  readonly description: string | null
-  readonly dataType: DataType
-  readonly required: boolean
-  readonly defaultValueId: string | null
-  readonly replacesAttributeId: string | null
-  readonly source: AttributeSource
-  readonly sensitive: boolean
-  readonly deprecatedAt: Date | null
-  readonly sortOrder: number
+  // Read as JSON, where a moment is text.
   readonly values: readonly (Omit<ModelValue, 'deprecatedAt' | 'attributeId'> & { deprecatedAt: string | null })[]
 }
 
