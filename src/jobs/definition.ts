@@ -25,8 +25,23 @@ export interface JobDefinition<Payload> {
   readonly class: JobClass
   /** Checked when enqueued and again when run. Identifiers and parameters only, no secret, at most 64 KiB. */
   readonly payload: z.ZodType<Payload>
+  /**
+   * Rises when the payload's shape changes in a way that `payload` no longer reads. Default 1. A job is claimed only
+   * by workers that know its version or a newer one.
+   */
+  readonly payloadVersion?: number
+  /** `upcasters[n]` makes a payload of version n one of version n + 1; all from 1 to `payloadVersion` − 1. */
+  readonly upcasters?: Readonly<Record<number, (payload: unknown) => unknown>>
   /** Deviation from the class's policy. A wider limit needs a motivation, else start-up refuses the type (J25). */
   readonly policy?: PolicyOverride
+  /** How many may run at once, and how fast (J59–J61). Default: no limit but the workers' own. */
+  readonly limits?: JobLimits
+  /**
+   * The outside service that the type depends on: the name of its circuit breaker. A function when it depends on
+   * the payload (the host of a request). A type with a dependency has a breaker; others have none.
+   */
+  readonly dependency?: string | ((payload: Payload) => string)
+  readonly breaker?: BreakerOptions
   /** Longest time one attempt may take, in milliseconds. */
   readonly timeoutMs: number
   /**
@@ -50,6 +65,29 @@ export interface JobDefinition<Payload> {
    * domain row never disagrees with its job. All outcomes of one call belong to one tenant.
    */
   readonly onOutcome?: (tx: Tx, outcomes: readonly JobOutcome<Payload>[]) => Promise<void>
+  /**
+   * Whether what the job is for is still wanted, asked in the transaction of an operator's retry: null, or the reason
+   * why not, which refuses the retry (J31, J72). Without it every failed job may be tried again.
+   */
+  readonly stillValid?: (tx: Tx, payload: Payload) => Promise<string | null>
+}
+
+/** Limits over all processes. They are counted, never stored, so that they cannot drift (pain 33). */
+export interface JobLimits {
+  /** Most that run at once. 1: one global run. */
+  readonly running?: number
+  readonly runningPerTenant?: number
+  /** Most that begin per tenant in `perMs` milliseconds. */
+  readonly ratePerTenant?: { readonly jobs: number; readonly perMs: number }
+}
+
+export interface BreakerOptions {
+  /** Failures in a row (transient, throttled, timed out) that open it. Default 5. */
+  readonly failures?: number
+  /** How long it stays open at first, in milliseconds; doubles with each failed probe. Default 30,000. */
+  readonly openMs?: number
+  /** Longest pause between two probes, in milliseconds. Default 600,000. */
+  readonly longestOpenMs?: number
 }
 
 export interface PolicyOverride {
@@ -61,8 +99,20 @@ export interface PolicyOverride {
   readonly jitter?: number
   /** How many attempts may end with the death of their worker. Default 2. */
   readonly maxLost?: number
+  /** Longest time from the begin of the first attempt to the begin of another, in milliseconds. Default: no limit. */
+  readonly maxElapsedMs?: number
+  /** What differs per class of error; never wider than the above. */
+  readonly rules?: Readonly<Partial<Record<'TRANSIENT' | 'THROTTLED' | 'TIMEOUT' | 'LOST', ErrorRule>>>
+  /** What people call this policy; default: the class's name, or the type's when it deviates. */
+  readonly name?: string
   /** Why this is wider than the class allows. */
   readonly motivation?: string
+}
+
+/** What a policy says of one class of error. What is left out follows the policy itself. */
+export interface ErrorRule {
+  readonly maxAttempts?: number
+  readonly delaysMs?: readonly number[]
 }
 
 export interface BatchedJob<Payload> {

@@ -16,12 +16,20 @@ test('J13 J96 the engine’s SQL names its own tables and the log’s functions,
   )
   expect(tables.toSorted()).toEqual([
     'job',
+    'job_act',
+    'job_batch',
+    'job_breaker',
+    'job_count',
+    'job_count_position',
     'job_event',
     'job_finished',
     'job_key',
     'job_policy',
+    'job_policy_version',
+    'job_rate',
     'job_schedule',
     'job_slot',
+    'job_type',
     'job_worker',
   ])
 })
