@@ -1,0 +1,12 @@
+export {
+  batchesById,
+  countsOfBatches,
+  createBatch,
+  listBatches,
+  type BatchFilter,
+  type BatchPage,
+  type BatchPageRequest,
+  type JobBatch,
+  type NewBatch,
+} from './batch.ts'
+export { cancelBatch, cancelBatchByOperator, type CancelBatchRequest } from './cancel-batch.ts'
