@@ -19,13 +19,18 @@ alter table job_finished
 create index job_running_limited on job (type, tenant_id) where worker_id is not null and limited;
 -- Jobs that were running when a worker died: they wait for an engine that runs nothing else (docs/jobs.md, Isolation).
 create index job_suspect on job (due) where worker_id is null and lost > 0;
-create index job_of_batch on job (batch_id) where batch_id is not null;
-create index job_finished_of_batch on job_finished (batch_id) where batch_id is not null;
+create index job_of_batch on job (batch_id, id) where batch_id is not null;
+create index job_finished_of_batch on job_finished (batch_id, id) where batch_id is not null;
 -- What operators look for. Only what did not succeed is indexed row by row; what is looked for by value is found
--- through bloom filters per range of pages, which cost the ending of a job next to nothing.
-create index job_finished_unsuccessful on job_finished (type, id) where status <> 'SUCCEEDED';
+-- through bloom filters per range of pages, which cost the ending of a job next to nothing. A type or tenant with many
+-- jobs is met soon by reading from the newest on, one with few stands in few ranges: the planner takes the cheaper way.
+create index job_finished_unsuccessful on job_finished (id) where status <> 'SUCCEEDED';
+create index job_finished_unsuccessful_of_type on job_finished (type, id) where status <> 'SUCCEEDED';
+create index job_finished_unsuccessful_of_tenant on job_finished (tenant_id, id) where status <> 'SUCCEEDED';
+create index job_finished_by_code on job_finished (code, id) where code is not null;
 create index job_finished_blooms on job_finished using brin
-  (correlation_id text_bloom_ops (n_distinct_per_range = 1000), tenant_id uuid_bloom_ops (n_distinct_per_range = 200))
+  (correlation_id text_bloom_ops (n_distinct_per_range = 1000), tenant_id uuid_bloom_ops (n_distinct_per_range = 200),
+   type text_bloom_ops (n_distinct_per_range = 50))
   with (pages_per_range = 32, autosummarize = on);
 
 -- A policy's rules beyond the common ones: how long in all, and what differs per class of error.
@@ -148,7 +153,7 @@ alter table job_slot
   -- Found, processed, skipped and failed, of what is done on the spot.
   add column result jsonb;
 
--- How many finished jobs can be found, by tenant, type and status, up to a place in the second log; what came after
+-- How many finished jobs can be found, by tenant, type and status, as of a moment of the second log; what came after
 -- is counted from the log itself, so that the sum is exact.
 create table job_count (
   tenant_id uuid not null,
@@ -157,13 +162,19 @@ create table job_count (
   jobs bigint not null,
   primary key (tenant_id, type, status)
 ) with (fillfactor = 50);
+-- What has been counted: the events that this snapshot saw. Not a watermark, which one long transaction anywhere on the
+-- server holds back, so that all events since would have to be counted again and again.
 create table job_count_position (
   only_row boolean primary key default true check (only_row),
   epoch integer not null,
-  xid xid8 not null,
-  id bigint not null
+  snapshot pg_snapshot not null
 );
-insert into job_count_position (epoch, xid, id) values (1, '0', 0);
+-- One statement, hence one snapshot: what ends beside this is counted from the log.
+with counted as (
+  insert into job_count (tenant_id, type, status, jobs)
+  select tenant_id, type, status, count(*) from job_finished group by tenant_id, type, status
+)
+insert into job_count_position (epoch, snapshot) values (event_log_current_epoch(), pg_current_snapshot());
 
 -- What operators did. Never changed, never deleted.
 create table job_act (

@@ -18,7 +18,7 @@ export {
   type BulkRequest,
   type BulkResult,
 } from './bulk.ts'
-export { countJobs, rollUpCounts, type CountFilter, type JobCount } from './counts.ts'
+export { countJobs, rollUpCounts, summariseFinished, type CountFilter, type JobCount } from './counts.ts'
 export type { JobFilter, JobPage, JobPageRequest, JobRow } from './job-row.ts'
 export { jobsById, listJobs, redactedPayload } from './list.ts'
 export { pauseSchedule, pauseType, resumeSchedule, resumeType, runScheduleNow } from './pause.ts'

@@ -1,5 +1,6 @@
 import type { FailureClass } from '../../errors/index.ts'
 import type { JobStatus } from '../definition.ts'
+import type { PageRequest } from './page.ts'
 
 /**
  * A job as an operator sees it, waiting, running or over. No payload, no output and no idempotency key: those are
@@ -68,12 +69,7 @@ export interface JobFilter {
 }
 
 /** Newest first, by id (ids are UUIDv7). At most one of `after` and `before`, each the id of a job. */
-export interface JobPageRequest {
-  /** 1 to 100. */
-  readonly limit: number
-  readonly after?: string
-  readonly before?: string
-}
+export type JobPageRequest = PageRequest
 
 export interface JobPage {
   /** Newest first, also when read backwards. */
