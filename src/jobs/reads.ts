@@ -53,9 +53,27 @@ export async function attemptsOfJobs(
   jobIds: readonly string[],
   options: { readonly withStacks?: boolean } = {},
 ): Promise<Map<string, JobAttempt[]>> {
+  return readAttempts(on, toTenantColumn(tenantId), jobIds, options.withStacks ?? false)
+}
+
+/** As `attemptsOfJobs`, of whichever tenant the jobs are. */
+export async function attemptsForOperators(
+  on: Queryable,
+  jobIds: readonly string[],
+  options: { readonly withStacks: boolean },
+): Promise<Map<string, JobAttempt[]>> {
+  return readAttempts(on, null, jobIds, options.withStacks)
+}
+
+async function readAttempts(
+  on: Queryable,
+  tenant: string | null,
+  jobIds: readonly string[],
+  withStacks: boolean,
+): Promise<Map<string, JobAttempt[]>> {
   const attempts = new Map<string, JobAttempt[]>(jobIds.map((id) => [id, []]))
   if (jobIds.length === 0) return attempts
-  const values = [JSON.stringify(jobIds), toTenantColumn(tenantId), options.withStacks ?? false]
+  const values = [JSON.stringify(jobIds), tenant, withStacks]
   for (const { failureClass, code, message, ...row } of await on.run(ATTEMPTS, values)) {
     const failure =
       failureClass === null ? null : { class: failureClass as FailureClass, code: code ?? '', message: message ?? '' }
@@ -91,6 +109,6 @@ const ATTEMPTS = statement<AttemptRow>(
     e.code, e.message, e.reason, e.actor, e.started_at as "startedAt", e.recorded_at as "endedAt",
     e.next_attempt_at as "nextAttemptAt", e.correlation_id as "correlationId", case when $3::boolean then e.stack end as stack
   from wanted join job_event e on e.job_id = wanted.id
-  where e.tenant_id = $2::uuid
+  where $2::uuid is null or e.tenant_id = $2::uuid
   order by e.epoch, e.xid, e.id`,
 )

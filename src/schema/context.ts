@@ -2,8 +2,10 @@ import type { Database, TenantClient } from '../database/index.ts'
 import type { Call } from '../domain/call.ts'
 import type { Drafts } from '../domain/organisation/index.ts'
 import { currentCursor, type CursorCodec, type EventFeed } from '../events/index.ts'
+import { INSTALLATION } from '../jobs/index.ts'
 import { mustBeAllowed, type OnTenantCreated, type Operator, type OperatorCall, type Viewer } from '../viewer/index.ts'
 import { apiError } from './errors/index.ts'
+import type { OperatedJobs } from './jobs/operated-jobs.ts'
 
 /** The part of a logger that resolvers use; pino's has it. */
 export interface ApiLog {
@@ -27,6 +29,8 @@ export interface ApiContextParts {
   readonly drafts: Drafts
   /** What the domains do in the transaction that makes a tenant. */
   readonly tenantHooks: readonly OnTenantCreated[]
+  /** The job engine as operators see and follow it. */
+  readonly jobs: OperatedJobs
 }
 
 /** What a resolver gets: made anew for every operation and for every event of a subscription (R39). */
@@ -39,7 +43,7 @@ export interface ApiContext extends ApiContextParts {
   readonly rows: (permission: ReadPermission) => TenantClient
   /** @throws FORBIDDEN when the token is not an operator's */
   readonly operatorCall: () => OperatorCall
-  /** The place in the tenant's log at the first call; later calls get the same. */
+  /** The place in the log, of the tenant or else of the installation, at the first call; later calls get the same. */
   readonly eventCursor: () => Promise<string>
   /** One thing per context: loaders above all, so that nothing read outlives the operation. */
   readonly once: <T>(key: object, make: (context: ApiContext) => T) => T
@@ -74,7 +78,10 @@ export async function makeContext(parts: ApiContextParts): Promise<ApiContext> {
       if (operator === null) throw apiError('FORBIDDEN', 'This is for operators of the installation.')
       return { operator, database }
     },
-    eventCursor: () => (cursor ??= currentCursor(parts.database, call().viewer.tenantId, parts.cursors)),
+    eventCursor: () => {
+      if (viewer === null && parts.operator === null) throw noTenant()
+      return (cursor ??= currentCursor(parts.database, viewer?.tenantId ?? INSTALLATION, parts.cursors))
+    },
     once: (key, make) => {
       if (!made.has(key)) made.set(key, make(context))
       return made.get(key) as ReturnType<typeof make>

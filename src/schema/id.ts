@@ -10,6 +10,8 @@ export const ID_TAGS = {
   OrgModelResolution: 'omr',
   Persona: 'psn',
   Person: 'prs',
+  OperatedJob: 'job',
+  JobBatch: 'jbt',
 } as const
 
 export type IdType = keyof typeof ID_TAGS

@@ -3,6 +3,7 @@ import type { GraphQLFieldResolver } from 'graphql'
 import { NotFoundError } from '../errors/index.ts'
 import type { ApiContext } from './context.ts'
 import { apiError, asApiError } from './errors/index.ts'
+import { mustBeAllowed } from '../viewer/index.ts'
 
 const PLUGIN = 'manners'
 
@@ -18,7 +19,7 @@ type FieldResolver = GraphQLFieldResolver<unknown, object, object>
 
 /**
  * What holds for every field alike, so that no resolver has to remember it: a root field is for known callers
- * only, the cursor of a query is taken before the query's first read, and whatever a domain refuses leaves with
+ * only and an operators' field for operators, the cursor of a query is taken before the query's first read, and whatever a domain refuses leaves with
  * a code. Wraps outside the other plugins (and outside their decoding of arguments), so nothing runs before it.
  */
 export class MannersPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
@@ -32,6 +33,7 @@ export class MannersPlugin<Types extends SchemaTypes> extends BasePlugin<Types> 
     const guarded: FieldResolver = (parent, args, context, info) => {
       const { viewer, operator, eventCursor } = context as ApiContext
       if (viewer === null && operator === null) throw unauthenticated()
+      mustBeOperated(field, context as ApiContext)
       if (!isQuery || !selectsCursor(info)) return resolver(parent, args, context, info)
       return eventCursor().then(() => resolver(parent, args, context, info))
     }
@@ -40,6 +42,20 @@ export class MannersPlugin<Types extends SchemaTypes> extends BasePlugin<Types> 
 }
 
 const ROOTS: ReadonlySet<string> = new Set(['Query', 'Mutation', 'Subscription'])
+
+/**
+ * Marks a root field as the operators', with the permission it needs: whoever has it not is refused before anything
+ * else of the field is looked at.
+ */
+export const forOperators = (permission: 'jobs.read' | 'jobs.operate') => ({ extensions: { [OPERATED]: permission } })
+
+const OPERATED = 'operated'
+
+/** @throws FORBIDDEN, ForbiddenError */
+function mustBeOperated(field: { readonly extensions?: unknown }, context: ApiContext): void {
+  const permission = (field.extensions as Readonly<Record<string, string>> | undefined)?.[OPERATED]
+  if (permission !== undefined) mustBeAllowed(context.operatorCall().operator, permission)
+}
 
 const unauthenticated = () =>
   apiError('UNAUTHENTICATED', 'This needs a token. Send one in the header "Authorization: Bearer <token>".')

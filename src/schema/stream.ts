@@ -11,7 +11,10 @@ export type Snapshot = Record<never, never>
 
 export type EventItem = Extract<Item<Snapshot>, { kind: 'event' }>
 
-export const StreamItem = builder.interfaceRef<Item<Snapshot>>('StreamItem').implement({
+/** What every item has, of whatever log. */
+export type AnyItem = { readonly cursor: string }
+
+export const StreamItem = builder.interfaceRef<AnyItem>('StreamItem').implement({
   description:
     'One item of a stream. New kinds of items come with time: select `cursor` for all of them and treat an unknown ' +
     '`__typename` as nothing but progress.',
@@ -67,14 +70,14 @@ export const DomainEvent = builder.interfaceRef<EventItem>('DomainEvent').implem
   }),
 })
 
-export interface StreamType<Shape extends Item<Snapshot>> {
+export interface StreamType<Shape extends AnyItem> {
   readonly description: string
   readonly interfaces?: readonly InterfaceRef<Types, EventItem>[]
   readonly fields: (t: ObjectFieldBuilder<Types, Shape>) => FieldMap
 }
 
 /** Declares one kind of stream item. */
-export const streamType = <Shape extends Item<Snapshot>>(
+export const streamType = <Shape extends AnyItem>(
   name: string,
   { description, interfaces = [], fields }: StreamType<Shape>,
 ): ObjectRef<Types, Shape> =>

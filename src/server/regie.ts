@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { projectFolder, StartupError, type Database } from '../database/index.ts'
 import { CursorCodec, EventFeed } from '../events/index.ts'
 import type { Jobs } from '../jobs/host/index.ts'
+import type { OperatedJobs } from '../schema/index.ts'
 import { makeTokenVerifier, type TokenRules } from '../viewer/index.ts'
 import { authenticating } from './callers.ts'
 import type { Configuration } from './configuration.ts'
@@ -56,20 +57,27 @@ async function start(configuration: Configuration, log: Logger, teardown: Teardo
   for (const warning of configuration.warnings) log.warn(warning)
   const { role } = configuration
   const threads = role === 'api' ? 0 : configuration.threads
+  if (threads > 0 && configuration.mail === null)
+    log.warn('SMTP_URL is not set: no mail goes out. What is planned is cancelled with mail.not_configured.')
   const { url: databaseUrl, database } = await openDatabase(configuration, threads, log, teardown)
   const metrics = new Metrics()
   const issuer = await openIssuer(configuration)
 
   const codec = new CursorCodec(await cursorSecret(configuration, log))
   const feed = role === 'worker' ? null : await startFeed({ configuration, database, codec, metrics, log }, teardown)
-  const jobs = await startThreads(
-    { configuration, databaseUrl, threads, log, onCommitted: () => feed?.hint() },
-    teardown,
-  )
+  const operated = feed === null ? null : await openOperatedJobs(database, codec, teardown)
+  const onCommitted = () => {
+    feed?.hint()
+    operated?.events.hint()
+  }
+  const jobs = await startThreads({ configuration, databaseUrl, threads, log, onCommitted }, teardown)
   metrics.watch({ pool: database.pool, feed, jobs })
 
   const server = new RegieServer({
-    api: feed === null ? null : await apiOf({ configuration, database, issuer, feed, codec, jobs }),
+    api:
+      feed === null || operated === null
+        ? null
+        : await apiOf({ configuration, database, issuer, feed, codec, jobs, operated }),
     host: configuration.host,
     port: configuration.port,
     metricsPort: configuration.metricsPort,
@@ -141,6 +149,17 @@ async function startFeed({ configuration, database, codec, metrics, log }: FeedP
   return feed
 }
 
+async function openOperatedJobs(database: Database, codec: CursorCodec, teardown: Teardown): Promise<OperatedJobs> {
+  const { operatedJobs } = await import('../schema/index.ts')
+  const { jobDefinitions } = await import('./job-definitions.ts')
+  const operated = operatedJobs(database, codec, jobDefinitions)
+  teardown.add('streams of jobs', async () => {
+    operated.events.stop()
+    operated.counts.stop()
+  })
+  return operated
+}
+
 interface ThreadParts {
   readonly configuration: Configuration
   readonly databaseUrl: string
@@ -174,16 +193,18 @@ interface ApiParts {
   readonly feed: EventFeed
   readonly codec: CursorCodec
   readonly jobs: Jobs | null
+  readonly operated: OperatedJobs
 }
 
-async function apiOf({ configuration, database, issuer, feed, codec, jobs }: ApiParts) {
+async function apiOf({ configuration, database, issuer, feed, codec, jobs, operated }: ApiParts) {
   const { makeContext, schema } = await import('../schema/index.ts')
   const { drafts, tenantHooks } = await import('./composition.ts')
   const verify = makeTokenVerifier(tokenRules(configuration, issuer))
   const { allowedOrigins, introspection, graphiql, requireOperationName, limits } = configuration
   return {
     schema,
-    context: (incoming: Incoming) => makeContext({ ...incoming, database, feed, cursors: codec, drafts, tenantHooks }),
+    context: (incoming: Incoming) =>
+      makeContext({ ...incoming, database, feed, cursors: codec, drafts, tenantHooks, jobs: operated }),
     afterMutation: () => jobs?.wake(),
     authenticate: authenticating(verify, database),
     allowedOrigins,
@@ -203,5 +224,6 @@ function tokenRules({ tokens }: Configuration, issuer: DevelopmentIssuer | null)
     algorithms: ['EdDSA'],
     tenantClaim: 'tenant',
     rolesClaim: 'roles',
+    emailClaim: 'email',
   }
 }

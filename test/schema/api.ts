@@ -4,7 +4,8 @@ import { v7 } from 'uuid'
 import { afterAll, beforeAll } from 'vitest'
 import { composeDrafts, createInitialVersion } from '../../src/domain/organisation/index.ts'
 import { CursorCodec, EventFeed } from '../../src/events/index.ts'
-import { makeContext, schema, type ApiContext } from '../../src/schema/index.ts'
+import { makeContext, operatedJobs, schema, type ApiContext, type OperatedJobs } from '../../src/schema/index.ts'
+import type { AnyJobDefinition } from '../../src/jobs/index.ts'
 import type { Viewer } from '../../src/viewer/index.ts'
 import { useDatabase, type TestDatabase } from '../harness/database.ts'
 import type { Json } from './json.ts'
@@ -47,12 +48,13 @@ const CREATE_TENANT = /* GraphQL */ `
   }
 `
 
-/** The API over a database of its own. */
-export function useApi(): Api {
+/** The API over a database of its own; `definitions` are known to it besides the domains' own. */
+export function useApi(definitions: readonly AnyJobDefinition[] = []): Api {
   const db = useDatabase()
   const drafts = composeDrafts()
   const cursors = new CursorCodec('a secret for tests only')
   let feed: EventFeed
+  let jobs: OperatedJobs
   const sql: string[] = []
 
   const context = (as: Asking | null): Promise<ApiContext> => {
@@ -77,6 +79,7 @@ export function useApi(): Api {
       cursors,
       drafts,
       tenantHooks: [createInitialVersion],
+      jobs,
     })
   }
   const ask: Api['ask'] = async (as, source, variableValues) =>
@@ -86,8 +89,11 @@ export function useApi(): Api {
     listen(db.database.pool, sql)
     feed = new EventFeed({ database: db.database, codec: cursors })
     await feed.start()
+    jobs = operatedJobs(db.database, cursors, [drafts.resolutionJob, ...definitions])
   })
   afterAll(async () => {
+    jobs.events.stop()
+    jobs.counts.stop()
     await feed.stop()
   })
   return {

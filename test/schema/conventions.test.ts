@@ -55,10 +55,17 @@ describe('names', () => {
       'discard',
       'erase',
       'evaluate',
+      'hold',
       'import',
+      'mark',
+      'pause',
+      'perform',
+      'release',
       'remove',
+      'resume',
       'retry',
       'revoke',
+      'run',
       'submit',
       'update',
       'upsert',
@@ -114,6 +121,8 @@ describe('ids', () => {
       OrgModelResolution: 'omr',
       Persona: 'psn',
       Person: 'prs',
+      OperatedJob: 'job',
+      JobBatch: 'jbt',
     })
     expect(encodeId('Persona', '0190a000-0000-7000-8000-000000000001')).toBe('cHNuAZCgAAAAcACAAAAAAAAAAQ')
   })

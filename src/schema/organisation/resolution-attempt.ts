@@ -1,31 +1,12 @@
-import type { FailureClass as Failure } from '../../errors/index.ts'
-import { attemptsOfJobs, type JobAttempt, type JobStatus as Status } from '../../jobs/index.ts'
+import { attemptsOfJobs, type JobAttempt } from '../../jobs/index.ts'
 import { builder } from '../builder.ts'
-import { describedEnum } from '../lifecycle-enum.ts'
+import { FailureClass, JobStatus } from '../jobs/job-enums.ts'
 import { loaderOf } from '../loaders.ts'
 import { OrgModelResolution } from './resolution.ts'
 
 const attemptsLoader = loaderOf<string, readonly JobAttempt[]>(({ viewer, database }, jobIds) =>
   attemptsOfJobs(database, viewer.tenantId, jobIds),
 )
-
-const JobStatus = describedEnum<Status>('JobStatus', 'Where a job is.', {
-  SCHEDULED: 'It waits for its time, or was given back without having been tried.',
-  PROCESSING: 'A worker is at it.',
-  SUCCEEDED: 'It did its work, or there was nothing to do any more.',
-  RETRY_SCHEDULED: 'An attempt failed; it waits for the next one.',
-  FAILED: 'Given up after its last attempt, or for good.',
-  CANCELLED: 'Stopped before it was done.',
-})
-
-const FailureClass = describedEnum<Failure>('FailureClass', 'Why an attempt failed.', {
-  PERMANENT: 'Trying again does not help.',
-  TRANSIENT: 'It may work next time.',
-  THROTTLED: 'The other side asked to wait.',
-  TIMEOUT: 'It took too long.',
-  LOST: 'The worker that was at it is gone.',
-  CANCELLED: 'It was stopped.',
-})
 
 const OrgModelResolutionAttempt = builder.objectRef<JobAttempt>('OrgModelResolutionAttempt').implement({
   description: 'One attempt to carry out a resolution that ended, or one act on its job while it waited.',
