@@ -1,0 +1,157 @@
+import type pg from 'pg'
+import { MAX_ATTEMPTS, MAX_LOST } from './domain.ts'
+
+interface FinishedJob {
+  readonly id: string
+  readonly type: string
+  readonly status: string
+  readonly attempt: number
+  readonly attempt_base: number
+  readonly lost: number
+  readonly claim_epoch: number
+}
+
+interface Event {
+  readonly job_id: string
+  readonly attempt: number
+  readonly claim_epoch: number
+  readonly from: string
+  readonly to: string
+  readonly failure_class: string | null
+  readonly code: string | null
+  readonly reason: string | null
+}
+
+interface Told {
+  readonly job_id: string
+  readonly attempt: number
+  readonly status: string
+  readonly failure_class: string | null
+}
+
+interface Effect {
+  readonly job_id: string
+  readonly kind: string
+  readonly claim_epoch: number
+}
+
+/** J33, with the pair that design adds: what runs may be given back. */
+const LEGAL: Readonly<Record<string, readonly string[]>> = {
+  SCHEDULED: ['CANCELLED'],
+  PROCESSING: ['SUCCEEDED', 'RETRY_SCHEDULED', 'FAILED', 'CANCELLED', 'SCHEDULED'],
+  RETRY_SCHEDULED: ['CANCELLED', 'FAILED'],
+  FAILED: ['SCHEDULED', 'CANCELLED'],
+}
+
+/**
+ * What must be true of a run's jobs once nothing moves any more, whatever died on the way; the sentences say what is
+ * not. An empty list is the proof.
+ */
+export async function violations(pool: pg.Pool, run: string): Promise<string[]> {
+  const rows = async <Row>(text: string) => (await pool.query(text, [run])).rows as Row[]
+  const ofRun = `job_id in (select job_id from wanted where run = $1)`
+  const left = await rows<{ id: string; status: string }>('select id, status from job where correlation_id = $1')
+  const finished = await rows<FinishedJob>('select * from job_finished where correlation_id = $1')
+  const wanted = await rows<{ job_id: string }>('select job_id from wanted where run = $1')
+  // A job's events are written under its row's lock, so their numbers are in the order in which they happened.
+  const events = groups(await rows<Event>('select * from job_event where correlation_id = $1 order by id'))
+  const effects = groups(await rows<Effect>(`select * from effect where ${ofRun}`))
+  const told = groups(await rows<Told>(`select * from told where ${ofRun} order by id`))
+
+  const history = (id: string) => (events.get(id) ?? []).map(said).join(', ')
+  const problems = left.map(({ id, status }) => `${id} is still ${status}; its history: ${history(id)}`)
+  const places = new Map<string, number>()
+  for (const { id } of [...finished, ...left]) places.set(id, (places.get(id) ?? 0) + 1)
+  for (const { job_id } of wanted)
+    if (places.get(job_id) !== 1)
+      problems.push(`${job_id} was enqueued and stands in ${places.get(job_id) ?? 0} places`)
+  const known = new Set(wanted.map(({ job_id }) => job_id))
+  for (const { id } of finished)
+    if (!known.has(id)) problems.push(`${id} exists although its transaction did not commit`)
+
+  for (const job of finished) {
+    const own = events.get(job.id) ?? []
+    for (const problem of [
+      ...historyProblems(job, own),
+      ...effectProblems(job, effects.get(job.id) ?? []),
+      ...toldProblems(job, own, effects.get(job.id) ?? [], told.get(job.id) ?? []),
+    ])
+      problems.push(`${job.id} (${job.type}, ${job.status}) ${problem}; its history: ${history(job.id)}`)
+  }
+  return problems
+}
+
+/** The history is a path of legal pairs, one event per claim, with every attempt counted once. */
+function historyProblems(job: FinishedJob, events: readonly Event[]): string[] {
+  const problems: string[] = []
+  let status = 'SCHEDULED'
+  let epoch = 0
+  let spent = 0
+  let base = 0
+  let lost = 0
+  for (const event of events) {
+    const queued = status === 'SCHEDULED' || status === 'RETRY_SCHEDULED'
+    if (event.from !== status && !(queued && event.from === 'PROCESSING'))
+      problems.push(`was ${status} and then left ${event.from}`)
+    if (!LEGAL[event.from]?.includes(event.to)) problems.push(`went from ${event.from} to ${event.to}`)
+    if (event.from === 'PROCESSING') {
+      epoch++
+      if (event.attempt !== spent + 1) problems.push(`ended attempt ${event.attempt} after ${spent}`)
+      if (event.to !== 'SCHEDULED') spent = event.attempt
+      if (event.failure_class === 'LOST') lost++
+    } else if (event.from === 'FAILED' && event.to === 'SCHEDULED') base = spent
+    if (event.claim_epoch !== epoch) problems.push(`has claim ${event.claim_epoch} where ${epoch} was next`)
+    if (spent - base > MAX_ATTEMPTS) problems.push(`had attempt ${spent - base} of ${MAX_ATTEMPTS}`)
+    if (lost > MAX_LOST && event.to === 'RETRY_SCHEDULED') problems.push(`goes on after ${lost} lost workers`)
+    status = event.to
+  }
+  if (status !== job.status) problems.push(`ends as ${status}`)
+  if (epoch !== job.claim_epoch) problems.push(`has ${epoch} ended claims of ${job.claim_epoch}`)
+  if (spent !== job.attempt || lost !== job.lost)
+    problems.push(`says ${job.attempt} attempts, ${job.lost} lost, and had ${spent}, ${lost}`)
+  return problems
+}
+
+/** What a job did in the database it did once, under the claim that ended it; what did not succeed did nothing. */
+function effectProblems(job: FinishedJob, effects: readonly Effect[]): string[] {
+  const done = effects.filter(({ kind }) => kind === 'done')
+  const problems: string[] = []
+  if (done.length > 1) problems.push(`was done ${done.length} times`)
+  if (done.length > 0 && job.status !== 'SUCCEEDED') problems.push('was done')
+  if (done.some(({ claim_epoch }) => claim_epoch !== job.claim_epoch)) problems.push('was done under another claim')
+  const steps = effects.filter(({ kind }) => kind === 'step').map(({ claim_epoch }) => claim_epoch)
+  if (new Set(steps).size !== steps.length) problems.push('did a step twice under one claim')
+  return problems
+}
+
+/** The domain was told of each ending that its handler did not write itself: once, and as it was. */
+function toldProblems(
+  job: FinishedJob,
+  events: readonly Event[],
+  effects: readonly Effect[],
+  told: readonly Told[],
+): string[] {
+  if (job.type === 'kill.quiet') return told.length === 0 ? [] : ['has no domain to tell and told one']
+  const byHandler = ({ to, code }: Event): boolean =>
+    job.type === 'kill.batch'
+      ? to === 'SUCCEEDED' || code === 'kill.planned'
+      : to === 'SUCCEEDED' && effects.some(({ kind }) => kind === 'done')
+  const expected = events
+    .filter((event) => event.from === 'PROCESSING' && event.reason !== 'job.not_begun' && !byHandler(event))
+    .map((event) => `${event.attempt} ${event.to} ${event.failure_class}`)
+  const heard = told.map((one) => `${one.attempt} ${one.status} ${one.failure_class}`)
+  return expected.join() === heard.join() ? [] : [`told its domain "${heard.join()}" instead of "${expected.join()}"`]
+}
+
+const said = (event: Event): string =>
+  `${event.claim_epoch}: ${event.attempt} ${event.from} → ${event.to} ${event.code ?? event.reason ?? ''}`.trim()
+
+function groups<Row extends { readonly job_id: string }>(rows: readonly Row[]): Map<string, Row[]> {
+  const found = new Map<string, Row[]>()
+  for (const row of rows) {
+    const group = found.get(row.job_id)
+    if (group === undefined) found.set(row.job_id, [row])
+    else group.push(row)
+  }
+  return found
+}

@@ -1,0 +1,107 @@
+import { v4 as uuidv4 } from 'uuid'
+import { Engine, type EngineOptions } from '../../../src/jobs/index.ts'
+import { Signals, silent } from '../support.ts'
+import { jobDefinitions } from './domain.ts'
+import { over, type Stage } from './scenarios.ts'
+import { WiredDatabase, type WireOptions } from './wire.ts'
+
+/** Short, so that an engine looks for lost and forgotten jobs often; the leases themselves are set by hand. */
+const LEASE_MS = 150
+const PATIENCE_MS = 20_000
+
+/** A process that may die at any statement: a database with a wire to cut, and an engine on it if it wants one. */
+export class Victim {
+  readonly workerId = uuidv4()
+  readonly database: WiredDatabase
+  readonly #stage: Stage
+  readonly #signals = new Signals()
+  #engine: Engine | null = null
+
+  constructor(stage: Stage, options: Omit<WireOptions, 'url'> = {}) {
+    this.#stage = stage
+    this.database = new WiredDatabase({ ...options, url: stage.db.url })
+  }
+
+  async start(own: Partial<EngineOptions> = {}): Promise<void> {
+    const engine = new Engine({
+      database: this.database,
+      definitions: jobDefinitions,
+      logger: silent,
+      concurrency: 4,
+      workerId: this.workerId,
+      leaseMs: LEASE_MS,
+      slot: 1,
+      signal: this.#signals.push,
+      ...own,
+    })
+    this.#engine = engine
+    for (;;)
+      try {
+        await engine.start()
+        break
+      } catch (error) {
+        // As a worker thread does: the first connection may be cut too.
+        this.expectLost(error)
+      }
+    await this.live()
+  }
+
+  /** Its lease holds for the whole test, however slow the machine. */
+  async live(): Promise<void> {
+    await this.#setLease('1 hour')
+  }
+
+  /** Its lease is over: to everybody else it is dead, whatever it thinks itself. */
+  async lapse(): Promise<void> {
+    await this.#setLease('-1 second')
+  }
+
+  /** Until one of its handlers has begun. */
+  async begun(): Promise<void> {
+    await Promise.race([this.#signals.first('BEGAN'), this.database.death])
+  }
+
+  async untilOver(): Promise<boolean> {
+    return over(this.#stage, () => this.#engine?.wake(), PATIENCE_MS)
+  }
+
+  wake(): void {
+    this.#engine?.wake()
+  }
+
+  /** Does it again when the answer did not come, as callers do. */
+  async twice(act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      this.expectLost(error)
+      await act()
+    }
+  }
+
+  /** An error that only says that the connection is gone; any other is thrown, and so is the end of the process. */
+  expectLost(error: unknown): void {
+    if (this.database.dead || !/terminated|closed|not queryable/i.test(String(error))) throw error
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    const engine = this.#engine
+    this.#engine = null
+    await engine?.stop(deadlineMs)
+  }
+
+  /** Leaves nothing behind in this process: in order when it lives, without a word when it is dead. */
+  async end(): Promise<void> {
+    const { dead } = this.database
+    if (dead) await this.lapse()
+    await this.stop(dead ? 1 : 3_000)
+    await this.database.close()
+  }
+
+  async #setLease(from: string): Promise<void> {
+    await this.#stage.db.pool.query('update job_worker set lease_until = now() + $2::interval where id = $1', [
+      this.workerId,
+      from,
+    ])
+  }
+}
