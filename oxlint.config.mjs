@@ -4,10 +4,11 @@
 /** From top to bottom. */
 const LAYERS = ['server', 'schema', 'domain', 'jobs', 'transitions', 'viewer', 'events', 'database', 'errors']
 
-/** Which other domains a domain may not know. `conditions` and `calendars` are what the domains share. */
+/** Which other domains a domain may not know. `conditions`, `calendars` and `mail` are what the domains share. */
 const UNKNOWN_TO = {
-  conditions: ['organisation', 'workflows', 'lifecycles', 'notifications', 'calendars'],
-  calendars: ['organisation', 'workflows', 'lifecycles', 'notifications', 'conditions'],
+  conditions: ['organisation', 'workflows', 'lifecycles', 'notifications', 'calendars', 'mail'],
+  calendars: ['organisation', 'workflows', 'lifecycles', 'notifications', 'conditions', 'mail'],
+  mail: ['organisation', 'workflows', 'lifecycles', 'notifications', 'conditions', 'calendars'],
   organisation: ['workflows', 'lifecycles', 'notifications'],
   workflows: ['lifecycles', 'notifications'],
   lifecycles: ['notifications'],

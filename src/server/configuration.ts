@@ -1,8 +1,9 @@
 import { createPublicKey } from 'node:crypto'
-import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { StartupError } from '../database/index.ts'
 import { DEFAULT_LIMITS, type ServerLimits } from './limits.ts'
+import { isLoopback } from './loopback.ts'
+import { MAIL_FROM, type MailSettings, SMTP_URL } from './mail-settings.ts'
 import { nearest } from './nearest.ts'
 import { VARIABLES, type Variable } from './variables.ts'
 
@@ -19,7 +20,11 @@ export type TokenSource =
       readonly algorithms: readonly string[]
       readonly tenantClaim: string
       readonly rolesClaim: string
+      readonly emailClaim: string
     }
+
+/** What of the configuration the domains go by, in the process and in its worker threads. */
+export type DomainSettings = Pick<Configuration, 'mail' | 'mailLocale' | 'draftReminderDays'>
 
 /** Everything that can be set, read once at start. */
 export interface Configuration {
@@ -46,6 +51,11 @@ export interface Configuration {
   /** Null: made at first start and kept in the project's data folder. */
   readonly cursorSecret: string | null
   readonly notify: boolean
+  /** Null: no mail goes out. */
+  readonly mail: MailSettings | null
+  readonly mailLocale: string
+  /** After how many days without an edit the author of a draft is reminded of it; 0: never. */
+  readonly draftReminderDays: number
   readonly drainMs: number
   /** Sentences to print at start: variables that look like ours and are not. */
   readonly warnings: readonly string[]
@@ -96,14 +106,24 @@ export function readConfiguration(environment: Environment): Configuration {
     logLevel: read('LOG_LEVEL', z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info')),
     cursorSecret: read('CURSOR_SECRET', z.string().min(16, 'needs at least 16 characters').optional()) ?? null,
     notify: read('NOTIFY', SWITCH.default(false)),
+    ...domainSettings(read),
     drainMs: read('DRAIN_MS', whole(0, 600_000).default(10_000)),
     warnings: unknownVariables(environment),
   }
 }
 
-/** Whether only this machine can reach the address. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+/** As `readConfiguration`, of the domains' part alone: what each worker thread reads. @throws StartupError */
+export const readDomainSettings = (environment: Environment): DomainSettings =>
+  domainSettings((name, type) => valueOf(environment, name, type))
+
+function domainSettings(read: Read): DomainSettings {
+  const server = read('SMTP_URL', SMTP_URL.optional())
+  return {
+    mail: server === undefined ? null : { server, sender: read('MAIL_FROM', MAIL_FROM) },
+    mailLocale: read('MAIL_LOCALE', z.enum(['en', 'nl']).default('en')),
+    draftReminderDays: read('DRAFT_REMINDER_DAYS', whole(0, 365).default(7)),
+  }
+}
 
 const whole = (least: number, most: number) =>
   z
@@ -180,6 +200,7 @@ function tokenSource(read: Read, host: string): TokenSource {
     algorithms: read('JWT_ALGORITHMS', ALGORITHMS.default(['RS256'])),
     tenantClaim: read('JWT_TENANT_CLAIM', z.string().min(1).default('tenant')),
     rolesClaim: read('JWT_ROLES_CLAIM', z.string().min(1).default('roles')),
+    emailClaim: read('JWT_EMAIL_CLAIM', z.string().min(1).default('email')),
   }
 }
 

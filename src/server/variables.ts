@@ -68,6 +68,11 @@ export const VARIABLES = {
   },
   JWT_TENANT_CLAIM: { example: 'tenant', standard: 'tenant', meaning: 'The claim that holds the tenant’s UUID.' },
   JWT_ROLES_CLAIM: { example: 'roles', standard: 'roles', meaning: 'The claim that holds the list of roles.' },
+  JWT_EMAIL_CLAIM: {
+    example: 'email',
+    standard: 'email',
+    meaning: 'The claim that holds the mail address; a token need not have it.',
+  },
   DEVELOPMENT_TOKENS: {
     example: 'off',
     standard: 'on without a key above',
@@ -110,6 +115,23 @@ export const VARIABLES = {
     example: 'on',
     standard: 'off',
     meaning: 'Wakes the event feeds of other processes through the database instead of by polling alone.',
+  },
+  SMTP_URL: {
+    example: 'smtps://regie:secret@mail.example.org:465',
+    standard: 'none',
+    meaning: 'The mail server. Not set: no mail goes out. Needed where jobs run only.',
+    secret: true,
+  },
+  MAIL_FROM: {
+    example: 'regie@example.org',
+    standard: 'none',
+    meaning: 'Whom mail is from. Needed with SMTP_URL.',
+  },
+  MAIL_LOCALE: { example: 'nl', standard: 'en', meaning: 'Language of mails: `en` or `nl`.' },
+  DRAFT_REMINDER_DAYS: {
+    example: '14',
+    standard: '7',
+    meaning: 'Days without an edit after which, and between which, the author of a draft is reminded of it; 0 never.',
   },
   DRAIN_MS: { example: '10000', standard: '10000', meaning: 'How long a stop waits for what is under way.' },
 } as const satisfies Record<string, About>

@@ -1,4 +1,4 @@
-export { admit, membershipOf, revokedAmong, revokeMembership, type Membership } from './membership.ts'
+export { addressOf, admit, membershipOf, revokedAmong, revokeMembership, type Membership } from './membership.ts'
 export { may, mustBeAllowed, OPERATOR, ROLES } from './permission.ts'
 export { createTenant, type OnTenantCreated, type OperatorCall, type Tenant } from './tenant.ts'
 export {

@@ -21,7 +21,7 @@ export interface Membership {
 export async function admit(database: Queryable, tenantId: string, claims: Claims): Promise<readonly string[]> {
   const [seen] = await database.run(SEEN, [tenantId, claims.subject])
   if (seen === undefined) throw new TokenRefused('The token names a tenant that does not exist here.')
-  const known = seen.tokenIssuedAt !== null && !replaces(claims, seen.tokenIssuedAt, seen.roles ?? [])
+  const known = seen.tokenIssuedAt !== null && !replaces(claims, seen.tokenIssuedAt, seen)
   const row = known ? seen : ((await database.run(FILE, filing(tenantId, claims)))[0] ?? seen)
   if (row.revokedAt !== null && claims.issuedAt <= row.revokedAt)
     throw new TokenRefused('This membership was revoked after the token was issued.')
@@ -29,15 +29,17 @@ export async function admit(database: Queryable, tenantId: string, claims: Claim
 }
 
 // `iat` counts whole seconds, so of two tokens of one second the one seen last holds.
-const replaces = (claims: Claims, issuedAt: Date, roles: readonly string[]): boolean =>
+const replaces = (claims: Claims, issuedAt: Date, { roles, email }: MembershipRow): boolean =>
   claims.issuedAt > issuedAt ||
-  (claims.issuedAt.getTime() === issuedAt.getTime() && claims.roles.join() !== roles.join())
+  (claims.issuedAt.getTime() === issuedAt.getTime() &&
+    (claims.roles.join() !== (roles ?? []).join() || (claims.email !== null && claims.email !== email)))
 
 const filing = (tenantId: string, claims: Claims) => [
   tenantId,
   claims.subject,
   JSON.stringify(claims.roles),
   claims.issuedAt,
+  claims.email,
 ]
 
 /** What a job re-reads before it acts for somebody; null when the subject was never seen in the tenant. */
@@ -49,9 +51,18 @@ export async function membershipOf(
   return row === undefined ? null : { roles: row.roles, active: row.active }
 }
 
+/** Where mail reaches a subject, and whether it may still be written to; null when it was never seen in the tenant. */
+export async function addressOf(
+  tx: Queryable,
+  who: { readonly tenantId: string; readonly subject: string },
+): Promise<{ readonly email: string | null; readonly active: boolean } | null> {
+  const [row] = await tx.run(ADDRESS_OF, [who.tenantId, who.subject])
+  return row ?? null
+}
+
 /**
  * Ends what a subject may do in a tenant: every token issued up to now is refused, also for open streams, and
- * jobs no longer act for the subject. A token issued later lets it in again.
+ * jobs no longer act for the subject. Its mail address is forgotten. A token issued later lets it in again.
  * @throws ForbiddenError, NotFoundError, ValidationError
  */
 export async function revokeMembership(
@@ -78,13 +89,14 @@ export async function revokedAmong(
 
 interface MembershipRow {
   roles: string[] | null
+  email: string | null
   tokenIssuedAt: Date | null
   revokedAt: Date | null
 }
 
 const SEEN = statement<MembershipRow>(
   'viewer.membership.seen',
-  `select m.roles, m.token_issued_at as "tokenIssuedAt", m.revoked_at as "revokedAt"
+  `select m.roles, m.email, m.token_issued_at as "tokenIssuedAt", m.revoked_at as "revokedAt"
    from tenant t left join membership m on m.tenant_id = t.id and m.subject = $2
    where t.id = $1::uuid`,
 )
@@ -92,13 +104,17 @@ const SEEN = statement<MembershipRow>(
 // The comparison stands in the statement too: two processes may see an older and a newer token at once.
 const FILE = statement<MembershipRow>(
   'viewer.membership.file',
-  `insert into membership (tenant_id, subject, roles, token_issued_at)
-   values ($1::uuid, $2, array(select jsonb_array_elements_text($3::jsonb)), $4::timestamptz)
+  `insert into membership (tenant_id, subject, roles, token_issued_at, email)
+   values ($1::uuid, $2, array(select jsonb_array_elements_text($3::jsonb)), $4::timestamptz, $5)
    on conflict (tenant_id, subject) do update
      set roles = case when excluded.token_issued_at >= membership.token_issued_at then excluded.roles
                       else membership.roles end,
-         token_issued_at = greatest(membership.token_issued_at, excluded.token_issued_at)
-   returning roles, token_issued_at as "tokenIssuedAt", revoked_at as "revokedAt"`,
+         token_issued_at = greatest(membership.token_issued_at, excluded.token_issued_at),
+         -- A token without an address takes none away; one from before a revocation brings none back.
+         email = case when excluded.email is not null and excluded.token_issued_at >= membership.token_issued_at
+                       and (membership.revoked_at is null or excluded.token_issued_at > membership.revoked_at)
+                      then excluded.email else membership.email end
+   returning roles, email, token_issued_at as "tokenIssuedAt", revoked_at as "revokedAt"`,
 )
 
 const OF = statement<{ roles: string[]; active: boolean }>(
@@ -107,12 +123,18 @@ const OF = statement<{ roles: string[]; active: boolean }>(
    from membership where tenant_id = $1::uuid and subject = $2`,
 )
 
+const ADDRESS_OF = statement<{ email: string | null; active: boolean }>(
+  'viewer.membership.address_of',
+  `select email, (revoked_at is null or token_issued_at > revoked_at) as active
+   from membership where tenant_id = $1::uuid and subject = $2`,
+)
+
 // A subject that was never seen can be revoked too: its present tokens must not open the door later.
 const REVOKE = statement<{ revokedAt: Date }>(
   'viewer.membership.revoke',
   `insert into membership (tenant_id, subject, roles, token_issued_at, revoked_at)
    select id, $2, '{}', now(), clock_timestamp() from tenant where id = $1::uuid
-   on conflict (tenant_id, subject) do update set revoked_at = excluded.revoked_at
+   on conflict (tenant_id, subject) do update set revoked_at = excluded.revoked_at, email = null
    returning revoked_at as "revokedAt"`,
 )
 

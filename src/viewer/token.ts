@@ -13,6 +13,8 @@ export interface TokenRules {
   /** Names of the claims that hold the tenant's id and the roles. */
   readonly tenantClaim: string
   readonly rolesClaim: string
+  /** Name of the claim that holds a mail address; a token need not have it. */
+  readonly emailClaim: string
 }
 
 /** What a verified token says. */
@@ -21,6 +23,8 @@ export interface Claims {
   /** Null in an operator's token that names no tenant. */
   readonly tenantId: string | null
   readonly roles: readonly string[]
+  /** Where mail reaches the subject; null when the token does not say, or says that nobody has verified it. */
+  readonly email: string | null
   readonly issuedAt: Date
   readonly expiresAt: Date
 }
@@ -96,6 +100,9 @@ function refusal(error: unknown): Error {
 /** `sub` of a token. */
 export const LONGEST_SUBJECT = 200
 
+// What SMTP can carry.
+const LONGEST_EMAIL = 254
+
 const text = (longest: number) => z.string().min(1).max(longest).refine(isStorable)
 const ROLES = z.array(text(100)).max(50)
 
@@ -111,10 +118,20 @@ function claimsOf(payload: JWTPayload, rules: TokenRules): Claims {
     subject: subject.data,
     tenantId: tenant.data?.toLowerCase() ?? null,
     roles: roles.data,
+    email: emailOf(payload, rules.emailClaim),
     issuedAt: issuedAt(payload.iat!),
     expiresAt: new Date(Math.min(payload.exp! * 1000, LAST_MOMENT)),
   }
 }
+
+/** Mail is a convenience: an address that cannot be one keeps nobody out, it is as if the token had none. */
+function emailOf(payload: JWTPayload, claim: string): string | null {
+  if (payload['email_verified'] === false) return null
+  const email = EMAIL.safeParse(payload[claim])
+  return email.success ? email.data : null
+}
+
+const EMAIL = text(LONGEST_EMAIL).regex(/^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u)
 
 // What a Date can hold.
 const LAST_MOMENT = 8.64e15

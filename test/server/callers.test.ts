@@ -13,6 +13,7 @@ test('R38 an older token does not keep the rights of an operator that a newer on
     subject: 'ann',
     tenantId,
     roles,
+    email: null,
     issuedAt: new Date((Math.floor(Date.now() / 1000) - secondsAgo) * 1000),
     expiresAt: new Date(Date.now() + 60_000),
   })

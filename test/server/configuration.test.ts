@@ -96,7 +96,9 @@ test('every example is accepted', () => {
     const value = name === 'JWT_PUBLIC_KEY' ? publicKey : example
     const environment =
       name === 'DEVELOPMENT_TOKENS' || name === 'HOST' ? { ...PROVIDER, [name]: value } : { [name]: value }
-    const complete = name.startsWith('JWT_') ? { ...PROVIDER, [name]: value } : environment
+    const complete = name.startsWith('JWT_')
+      ? { ...PROVIDER, [name]: value }
+      : { MAIL_FROM: VARIABLES.MAIL_FROM.example, ...environment }
     expect(() => readConfiguration(complete), name).not.toThrow()
   }
 })

@@ -24,6 +24,7 @@ const claims = (roles: string[], issuedAt: Date, subject = 'ann'): Claims => ({
   subject,
   tenantId,
   roles,
+  email: null,
   issuedAt,
   expiresAt: new Date(issuedAt.getTime() + 3_600 * SECOND),
 })

@@ -7,7 +7,14 @@ import { KeysUnavailable, makeTokenVerifier, TokenRefused, type TokenRules } fro
 const ISSUER = 'https://login.example/'
 const AUDIENCE = 'regie'
 const TENANT = '0198c0de-0000-7000-8000-000000000001'
-const RULES = { issuer: ISSUER, audience: AUDIENCE, algorithms: ['RS256'], tenantClaim: 'tenant', rolesClaim: 'roles' }
+const RULES = {
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  algorithms: ['RS256'],
+  tenantClaim: 'tenant',
+  rolesClaim: 'roles',
+  emailClaim: 'email',
+}
 
 let keys: { privateKey: CryptoKey; publicKey: CryptoKey }
 let rules: TokenRules

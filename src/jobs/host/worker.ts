@@ -73,6 +73,8 @@ const beat = setInterval(() => {
 }, BEAT_MS)
 
 let engine: Engine | null = null
+/** Of the definitions: lets go of what they opened, such as connections to other servers. */
+let release: (() => unknown) | null = null
 let stopping: Promise<void> | null = null
 
 port.on('message', (message: ToThread | 'cancel') => {
@@ -88,6 +90,11 @@ async function close(deadlineMs: number): Promise<void> {
 }
 
 async function leave(): Promise<void> {
+  try {
+    await release?.()
+  } catch (error) {
+    logger.warn({ err: error }, 'What the job definitions had opened could not be closed.')
+  }
   clearInterval(beat)
   if (quiet !== null) clearTimeout(quiet)
   Atomics.store(gauges, heldOf(setup.slot), 0)
@@ -97,7 +104,11 @@ async function leave(): Promise<void> {
 
 async function start(): Promise<void> {
   try {
-    const module = (await import(pathToFileURL(setup.definitionsModule).href)) as { jobDefinitions?: unknown }
+    const module = (await import(pathToFileURL(setup.definitionsModule).href)) as {
+      jobDefinitions?: unknown
+      release?: () => unknown
+    }
+    release = module.release ?? null
     if (!Array.isArray(module.jobDefinitions))
       throw new Error(`${setup.definitionsModule} has no export "jobDefinitions" that is a list.`)
     engine = new Engine({

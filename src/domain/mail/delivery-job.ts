@@ -1,0 +1,73 @@
+import { statement, type Tx } from '../../database/index.ts'
+import { defineJob, type JobDefinition, type JobResult, notApplicable, succeeded } from '../../jobs/index.ts'
+import { transition } from '../../transitions/index.ts'
+import { beginDispatch } from './begin-dispatch.ts'
+import { MAIL_DELIVERY, type MailJobPayload } from './delivery-type.ts'
+import type { AnyMailKind } from './kind.ts'
+import { mailLifecycle } from './lifecycle.ts'
+import { eventData, type Mail } from './mail.ts'
+import type { Sender } from './message.ts'
+import { recordOutcomes } from './record-outcomes.ts'
+import type { MailTransport } from './transport.ts'
+
+export interface MailOptions {
+  /** What the domains have to say to people. */
+  readonly kinds: readonly AnyMailKind[]
+  /** Null: mail is off; what is planned is cancelled with `mail.not_configured` when its turn comes. */
+  readonly outgoing: { readonly sender: Sender; readonly transport: MailTransport } | null
+}
+
+/**
+ * The job that delivers mail, put together once per worker thread. An attempt is a transaction that asks whether the
+ * mail is still wanted and writes it, the conversation with the mail server, and the transaction that ends the job.
+ * @throws Error when two kinds have one name
+ */
+export function composeMail({ kinds, outgoing }: MailOptions): JobDefinition<MailJobPayload> {
+  const known = new Map(kinds.map((kind) => [kind.kind, kind]))
+  if (known.size < kinds.length) throw new Error('Two kinds of mail have one name. Names are unique; rename one.')
+  const writing = { kinds: known, sender: outgoing?.sender ?? null }
+
+  return defineJob({
+    ...MAIL_DELIVERY,
+
+    async run({ mailId }, context): Promise<JobResult> {
+      const dispatch = await context.step((tx) => beginDispatch(tx, mailId, writing, context))
+      if ('obstacle' in dispatch) return notApplicable(dispatch.obstacle)
+      const { reply } = await outgoing!.transport.send(dispatch.message, context.signal)
+      return context.transaction(async (tx) => {
+        await markSent(tx, mailId, reply, context.correlationId)
+        return succeeded()
+      })
+    },
+
+    onOutcome: recordOutcomes,
+    stillValid,
+  })
+}
+
+async function markSent(tx: Tx, mailId: string, reply: string, correlationId: string): Promise<void> {
+  const [mail] = await tx.query(ABOUT, [mailId])
+  if (mail === undefined) throw new Error(`The mail ${mailId} is gone.`)
+  await transition(tx, mailLifecycle, {
+    id: mailId,
+    to: 'SENT',
+    act: { actor: 'system', correlationId },
+    data: eventData(mail, {}),
+    set: { reply },
+  })
+}
+
+/**
+ * Whether an operator may have it tried again: a mail that was sent or cancelled is over. Whether there is still
+ * something to say is asked at the dispatch itself, as at every one.
+ */
+async function stillValid(tx: Tx, { mailId }: MailJobPayload): Promise<string | null> {
+  const [mail] = await tx.query(ABOUT, [mailId])
+  if (mail === undefined) return 'mail.not_found'
+  return mail.status === 'FAILED' ? null : 'mail.over'
+}
+
+const ABOUT = statement<Pick<Mail, 'kind' | 'about' | 'status'>>(
+  'mail.about',
+  'select kind, about_id::text as about, status from mail where tenant_id = $1::uuid and id = $2::uuid',
+)
