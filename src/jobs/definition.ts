@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { SystemTx, Tx } from '../database/index.ts'
 import type { FailureClass } from '../errors/index.ts'
+import type { JobLogger } from './job-logger.ts'
 
 /** The seven rows of the retry matrix (policy.ts). A job type belongs to one of them. */
 export type JobClass =
@@ -143,6 +144,13 @@ export interface JobContext {
   transaction(body: (tx: Tx) => Promise<JobResult>): Promise<JobResult>
   /** A transaction before the last one, that only proves the claim: a status PROCESSING, a result worth keeping. */
   step<T>(body: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * As `step`, in a transaction of that tenant: how a job of the installation goes through the tenants, each apart
+   * from the others. Refused to a job that has a tenant itself.
+   */
+  stepFor<T>(tenantId: string, body: (tx: Tx) => Promise<T>): Promise<T>
+  /** For what people should know of this attempt; job, type and correlation id are in every line. No payload. */
+  readonly log: JobLogger
 }
 
 /**

@@ -1,3 +1,4 @@
+export { batchDone, type BatchResult, batchResult, type CandidateOutcome, eachCandidate } from './batch-result.ts'
 export { cancelJobs, type CancelRequest } from './cancel.ts'
 export {
   cancelled,
@@ -18,8 +19,9 @@ export {
 } from './definition.ts'
 export { enqueue, enqueueMany, type EnqueuedJob, type EnqueueRequest } from './enqueue.ts'
 export { Engine, type EngineOptions } from './engine/engine.ts'
-export type { EngineSignal, JobLogger } from './engine/parts.ts'
+export type { EngineSignal } from './engine/parts.ts'
 export { startJobs, type Jobs, type JobsOptions, type JobsStats, type ThreadStats } from './host/index.ts'
+export type { JobLogger } from './job-logger.ts'
 export { JOB_EVENTS, type JobEvent } from './job-log.ts'
 export { PayloadError } from './payload.ts'
 export { attemptsForOperators, attemptsOfJobs, type JobAttempt, type JobState, jobStates } from './reads.ts'
@@ -27,3 +29,4 @@ export { type AnyJobDefinition, JobRegistry } from './registry.ts'
 export { fromTenantColumn, INSTALLATION, toTenantColumn } from './tenant.ts'
 export * from './batches/index.ts'
 export * from './operating/index.ts'
+export * from './periodic/index.ts'

@@ -1,5 +1,6 @@
 import type { Tx } from '../../database/index.ts'
 import type { JobContext, JobResult } from '../definition.ts'
+import type { JobLogger } from '../job-logger.ts'
 import { fromTenantColumn } from '../tenant.ts'
 import type { Attempt } from './attempt.ts'
 import { jobTransaction, proveClaims, settle, Superseded } from './claim-transaction.ts'
@@ -70,7 +71,24 @@ export class AttemptContext implements JobContext {
     return this.#inClaim(body)
   }
 
-  async #inClaim<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+  async stepFor<T>(tenantId: string, body: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.tenantId !== null)
+      throw new Error('Only a job of the installation goes through the tenants; this one has a tenant: use context.step.')
+    return this.#inClaim(body, tenantId)
+  }
+
+  get log(): JobLogger {
+    const { id: jobId, type, correlationId } = this.#attempt.job
+    const { logger } = this.#parts
+    const told = (fields: object) => ({ jobId, type, correlationId, ...fields })
+    return {
+      info: (fields, message) => logger.info(told(fields), message),
+      warn: (fields, message) => logger.warn(told(fields), message),
+      error: (fields, message) => logger.error(told(fields), message),
+    }
+  }
+
+  async #inClaim<T>(body: (tx: Tx) => Promise<T>, tenantId = this.#attempt.job.tenantId): Promise<T> {
     // The second would wait for the job's row, which the first has locked, and the first for the second.
     if (this.#open)
       throw new Error('A handler has one transaction at a time: await context.step before the next one, outside of it.')
@@ -82,7 +100,7 @@ export class AttemptContext implements JobContext {
         attempt.signal.throwIfAborted()
         const done = await jobTransaction(
           database,
-          attempt.job.tenantId,
+          tenantId,
           async (tx) => {
             if (!(await proveClaims(tx, [attempt])).has(attempt.job.id)) throw new Superseded()
             return body(tx)

@@ -1,13 +1,7 @@
 import type { Database } from '../../database/index.ts'
+import type { JobLogger } from '../job-logger.ts'
 import type { JobRegistry } from '../registry.ts'
 import type { Permits } from './permits.ts'
-
-/** Where the engine writes what people should know; a pino logger fits. No payload ever goes in. */
-export interface JobLogger {
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
-}
 
 /** Something that happened in an engine, for tests and measurements: they wait for these instead of sleeping. */
 export type EngineSignal =

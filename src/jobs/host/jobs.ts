@@ -1,4 +1,4 @@
-import type { JobLogger } from '../engine/parts.ts'
+import type { JobLogger } from '../job-logger.ts'
 import type { UnknownTypeRow } from '../sql/worker.ts'
 import type { SlotState } from './slot.ts'
 
