@@ -197,7 +197,6 @@ create table job_act (
   after jsonb
 );
 create index job_act_of_job on job_act (job_id) where job_id is not null;
-create index job_act_by_time on job_act (at, id);
 create function refuse_act_change() returns trigger language plpgsql as $$
 begin
   raise exception 'The audit of operators'' acts is append-only: % is refused', lower(tg_op) using errcode = 'RG005';

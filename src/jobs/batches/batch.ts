@@ -1,5 +1,10 @@
-import type { Queryable } from '../../database/index.ts'
+import { v7 as uuidv7 } from 'uuid'
+import type { Queryable, SqlValue } from '../../database/index.ts'
+import { ValidationError } from '../../errors/index.ts'
 import type { JobStatus } from '../definition.ts'
+import { pageOf, type PageRequest, rowsToRead } from '../operating/page.ts'
+import { BATCH_COLUMNS, type BatchRow, COUNT_BATCHES, CREATE_BATCH } from '../sql/batches.ts'
+import { fromTenantColumn, toTenantColumn } from '../tenant.ts'
 
 /** A group of jobs that people know by one name. */
 export interface JobBatch {
@@ -25,13 +30,8 @@ export interface NewBatch {
   readonly triggeredBy: string
 }
 
-/** Newest first; at most one of `after` and `before`, each the id of a batch. */
-export interface BatchPageRequest {
-  /** 1 to 100. */
-  readonly limit: number
-  readonly after?: string
-  readonly before?: string
-}
+/** Newest first; `after` and `before` are ids of batches. */
+export type BatchPageRequest = PageRequest
 
 export interface BatchPage {
   readonly rows: readonly JobBatch[]
@@ -44,28 +44,66 @@ export interface BatchFilter {
   readonly cancelled?: boolean
 }
 
-/** Makes a batch in the caller's transaction; jobs join it by `EnqueueRequest.batchId`. */
-export async function createBatch(_tx: Queryable, _batch: NewBatch): Promise<string> {
-  throw new Error('being written')
+const LONGEST_LABEL = 200
+
+/**
+ * Makes a batch in the caller's transaction; jobs join it by `EnqueueRequest.batchId`. Answers with its id.
+ *
+ * @throws ValidationError when the label is blank or too long
+ */
+export async function createBatch(tx: Queryable, batch: NewBatch): Promise<string> {
+  const label = batch.label.trim()
+  if (label === '' || label.length > LONGEST_LABEL)
+    throw new ValidationError(`A batch has a label of 1 to ${LONGEST_LABEL} characters.`, { path: ['label'] })
+  const id = batch.batchId ?? uuidv7()
+  await tx.run(CREATE_BATCH, [id, toTenantColumn(batch.tenantId), label, batch.correlationId, batch.triggeredBy])
+  return id
 }
 
 /** Those of these batches that there are; with a tenant given, only its own. */
 export async function batchesById(
-  _on: Queryable,
-  _batchIds: readonly string[],
-  _filter: BatchFilter = {},
+  on: Queryable,
+  batchIds: readonly string[],
+  filter: BatchFilter = {},
 ): Promise<Map<string, JobBatch>> {
-  throw new Error('being written')
+  if (batchIds.length === 0) return new Map()
+  const { conditions, values } = narrowed(filter)
+  values.push(JSON.stringify(batchIds))
+  conditions.push(`id = any((array(select jsonb_array_elements_text($${values.length}::jsonb)))::uuid[])`)
+  const text = `select ${BATCH_COLUMNS} from job_batch where ${conditions.join(' and ')}`
+  const rows = await on.run<BatchRow>({ name: '', text }, values)
+  return new Map(rows.map((row) => [row.batchId, batchOf(row)]))
 }
 
-export async function listBatches(_on: Queryable, _filter: BatchFilter, _page: BatchPageRequest): Promise<BatchPage> {
-  throw new Error('being written')
+export async function listBatches(on: Queryable, filter: BatchFilter, page: BatchPageRequest): Promise<BatchPage> {
+  const { conditions, values } = narrowed(filter)
+  const key = page.after ?? page.before
+  const backwards = page.before !== undefined
+  if (key !== undefined) conditions.push(`id ${backwards ? '>' : '<'} $${values.push(key)}::uuid`)
+  const text = `select ${BATCH_COLUMNS} from job_batch where ${conditions.join(' and ') || 'true'}
+    order by id ${backwards ? '' : 'desc'} limit $${values.push(rowsToRead(page))}::int`
+  const { rows, hasMore } = pageOf(page, await on.run<BatchRow>({ name: '', text }, values))
+  return { rows: rows.map(batchOf), hasMore }
 }
 
 /** How many jobs of each batch stand in which status, of one moment; statuses without jobs are left out. */
 export async function countsOfBatches(
-  _on: Queryable,
-  _batchIds: readonly string[],
+  on: Queryable,
+  batchIds: readonly string[],
 ): Promise<Map<string, Partial<Record<JobStatus, number>>>> {
-  throw new Error('being written')
+  const counts = new Map<string, Partial<Record<JobStatus, number>>>(batchIds.map((id) => [id, {}]))
+  if (batchIds.length === 0) return counts
+  for (const { batchId, status, jobs } of await on.run(COUNT_BATCHES, [JSON.stringify(batchIds)]))
+    counts.get(batchId)![status] = jobs
+  return counts
 }
+
+function narrowed({ tenantId, cancelled }: BatchFilter): { conditions: string[]; values: SqlValue[] } {
+  const values: SqlValue[] = []
+  const conditions: string[] = []
+  if (tenantId !== undefined) conditions.push(`tenant_id = $${values.push(toTenantColumn(tenantId))}::uuid`)
+  if (cancelled !== undefined) conditions.push(`cancelled_at is ${cancelled ? 'not ' : ''}null`)
+  return { conditions, values }
+}
+
+const batchOf = (row: BatchRow): JobBatch => ({ ...row, tenantId: fromTenantColumn(row.tenantId) })

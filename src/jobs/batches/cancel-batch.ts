@@ -1,6 +1,14 @@
+import { v7 as uuidv7 } from 'uuid'
 import type { Queryable } from '../../database/index.ts'
-import type { By, OperatingParts } from '../operating/act.ts'
-import type { BulkResult } from '../operating/bulk.ts'
+import { NotFoundError } from '../../errors/index.ts'
+import { cancelJobs } from '../cancel.ts'
+import { storableJson } from '../json.ts'
+import type { OperatingParts } from '../operating/act.ts'
+import { type BulkResult, runBulk } from '../operating/bulk.ts'
+import { type By, checkedBy } from '../operating/by.ts'
+import { RECORD_ACTS } from '../sql/acts.ts'
+import { CANCEL_BATCH, LIVE_OF_BATCH } from '../sql/batches.ts'
+import { INSTALLATION, toTenantColumn } from '../tenant.ts'
 
 export interface CancelBatchRequest {
   readonly tenantId: string | null
@@ -8,6 +16,9 @@ export interface CancelBatchRequest {
   readonly reason: string
   readonly actor: string
 }
+
+/** Most jobs in one statement. */
+const CHUNK = 1_000
 
 /**
  * Cancels, in the caller's transaction, every job of the batch that waits, and asks those that run to stop. From then
@@ -17,17 +28,45 @@ export interface CancelBatchRequest {
  * @throws NotFoundError when the tenant has no such batch; one that is cancelled already stays so, without an error
  */
 export async function cancelBatch(
-  _tx: Queryable,
-  _request: CancelBatchRequest,
+  tx: Queryable,
+  { tenantId, batchId, reason, actor }: CancelBatchRequest,
 ): Promise<{ cancelled: string[]; signalled: string[] }> {
-  throw new Error('being written')
+  const [batch] = await tx.run(CANCEL_BATCH, [batchId, toTenantColumn(tenantId), actor, reason])
+  if (batch === undefined) throw noSuchBatch()
+  const cancelled: string[] = []
+  const signalled: string[] = []
+  // A statement after the one that locked the batch, so that it sees whatever was put into it until then.
+  for (let after = INSTALLATION; ; ) {
+    const jobs = await tx.run(LIVE_OF_BATCH, [batchId, after, CHUNK])
+    const some = await cancelJobs(tx, { tenantId, jobIds: jobs.map(({ id }) => id), reason, actor })
+    cancelled.push(...some.cancelled)
+    signalled.push(...some.signalled)
+    if (jobs.length < CHUNK) return { cancelled, signalled }
+    after = jobs.at(-1)!.id
+  }
 }
 
-/** The operators' way: audited, the domains told, in transactions of at most 500 jobs; again with the same id goes on. */
+/**
+ * The operators' way: audited, the domains told, in transactions of at most 500 jobs. The batch itself is cancelled
+ * first and at once. The same `bulkId` again goes on where it stopped; when the answer says `more`, call it again
+ * with a new one.
+ *
+ * @throws NotFoundError, ValidationError (path `reason`)
+ */
 export async function cancelBatchByOperator(
-  _parts: OperatingParts,
-  _request: { readonly batchId: string; readonly bulkId: string },
-  _by: By,
+  parts: OperatingParts,
+  { batchId, bulkId }: { readonly batchId: string; readonly bulkId: string },
+  givenBy: By,
 ): Promise<BulkResult> {
-  throw new Error('being written')
+  const by = checkedBy(givenBy)
+  await parts.database.systemTransaction(async (tx) => {
+    const [batch] = await tx.run(CANCEL_BATCH, [batchId, null, by.actor, by.reason])
+    if (batch === undefined) throw noSuchBatch()
+    if (!batch.now) return
+    const act = { ...by, id: uuidv7(), act: 'CANCEL_BATCH', batchId, tenantId: batch.tenantId }
+    await tx.run(RECORD_ACTS, [storableJson([{ ...act, before: { cancelled: false }, after: { cancelled: true } }])])
+  })
+  return runBulk(parts, { bulkId, act: 'CANCEL', filter: { batchId } }, by)
 }
+
+const noSuchBatch = () => new NotFoundError('The batch', { code: 'job.batch_not_found' })

@@ -10,3 +10,4 @@ export {
   type NewBatch,
 } from './batch.ts'
 export { cancelBatch, cancelBatchByOperator, type CancelBatchRequest } from './cancel-batch.ts'
+export { joinBatches } from './join.ts'

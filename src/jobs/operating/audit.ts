@@ -1,4 +1,6 @@
-import type { Queryable } from '../../database/index.ts'
+import type { Queryable, SqlValue } from '../../database/index.ts'
+import { fromTenantColumn, toTenantColumn } from '../tenant.ts'
+import { type PageRequest, pageOf, rowsToRead } from './page.ts'
 
 /** What an operator did. Append-only; kept for ever. */
 export interface ActRow {
@@ -19,7 +21,7 @@ export interface ActRow {
   readonly tenantId: string | null
   /** The bulk act that this was part of. */
   readonly partOf: string | null
-  /** Of a bulk act: `{ filter, jobs }`. */
+  /** Of a bulk act: `{ filter, jobs, more }`. */
   readonly selection: Readonly<Record<string, unknown>> | null
   readonly before: Readonly<Record<string, unknown>> | null
   readonly after: Readonly<Record<string, unknown>> | null
@@ -40,19 +42,45 @@ export interface ActFilter {
   readonly until?: Date
 }
 
-/** Newest first; `after` and `before` are ids of acts (UUIDv7). */
-export interface ActPageRequest {
-  /** 1 to 100. */
-  readonly limit: number
-  readonly after?: string
-  readonly before?: string
-}
+/** Newest first; `after` and `before` are ids of acts. */
+export type ActPageRequest = PageRequest
 
 export interface ActPage {
   readonly rows: readonly ActRow[]
   readonly hasMore: boolean
 }
 
-export async function listActs(_on: Queryable, _filter: ActFilter, _page: ActPageRequest): Promise<ActPage> {
-  throw new Error('being written')
+/** A page of what operators did (J76). Written for the filter at hand, as the list of jobs is. */
+export async function listActs(on: Queryable, filter: ActFilter, page: ActPageRequest): Promise<ActPage> {
+  const values: SqlValue[] = []
+  const value = (given: SqlValue): string => `$${values.push(given)}`
+  const conditions = ['true']
+  for (const [column, type, given] of [
+    ['job_id', 'uuid', filter.jobId],
+    ['type', 'text', filter.type],
+    ['actor', 'text', filter.actor],
+    ['act', 'text', filter.act],
+    ['schedule', 'text', filter.schedule],
+    ['batch_id', 'uuid', filter.batchId],
+    ['tenant_id', 'uuid', filter.tenantId === undefined ? undefined : toTenantColumn(filter.tenantId)],
+    ['part_of', 'uuid', filter.partOf],
+  ] as const)
+    if (given !== undefined) conditions.push(`${column} = ${value(given)}::${type}`)
+  if (filter.topLevelOnly === true) conditions.push('part_of is null')
+  if (filter.since !== undefined) conditions.push(`at >= ${value(filter.since)}::timestamptz`)
+  if (filter.until !== undefined) conditions.push(`at < ${value(filter.until)}::timestamptz`)
+  const key = page.after ?? page.before
+  const backwards = page.before !== undefined
+  if (key !== undefined) conditions.push(`id ${backwards ? '>' : '<'} ${value(key)}::uuid`)
+
+  const text = `select id::text as "actId", at, actor, act, reason, correlation_id as "correlationId",
+      job_id::text as "jobId", type, schedule, batch_id::text as "batchId", tenant_id::text as "tenantId",
+      part_of::text as "partOf", selection - 'groups' as selection, before, after
+    from job_act where ${conditions.join(' and ')}
+    order by id ${backwards ? '' : 'desc'} limit ${value(rowsToRead(page))}::int`
+  const { rows, hasMore } = pageOf(page, await on.run<ActRow>({ name: '', text }, values))
+  return {
+    rows: rows.map((row) => ({ ...row, tenantId: row.tenantId === null ? null : fromTenantColumn(row.tenantId) })),
+    hasMore,
+  }
 }

@@ -1,25 +1,20 @@
-import type { By, JobAct, OperatingParts } from './act.ts'
+import { v7 as uuidv7 } from 'uuid'
+import { isUnreachable, sqlState, statement } from '../../database/index.ts'
+import { ConflictError, UserError, ValidationError } from '../../errors/index.ts'
+import { jobTransaction } from '../engine/claim-transaction.ts'
+import { storableJson } from '../json.ts'
+import { RECORD_ACTS } from '../sql/acts.ts'
+import { BULK_ACT, type BulkActRow, BULK_DONE_JOBS, type SelectedGroup } from '../sql/bulk.ts'
+import type { OperatingParts } from './act.ts'
+import { type By, checkedBy } from './by.ts'
 import type { JobFilter } from './job-row.ts'
-
-/** Most jobs that one bulk act touches; run it again for the rest. */
-export const MOST_JOBS_IN_BULK = 10_000
-
-export interface BulkPreview {
-  /** Jobs that fit the filter and whose status allows the act, counted up to `MOST_JOBS_IN_BULK` + 1. */
-  readonly jobs: number
-  /** More than one bulk act touches. */
-  readonly beyondLimit: boolean
-  readonly perType: readonly { readonly type: string; readonly jobs: number }[]
-  /** The first 20, oldest first. */
-  readonly sample: readonly string[]
-  /** Fit the filter, but their status does not allow the act; counted up to `MOST_JOBS_IN_BULK` + 1 each. */
-  readonly refused: readonly { readonly status: string; readonly jobs: number }[]
-  /** Types of the selection that no release here knows: their jobs would be refused. */
-  readonly unknownTypes: readonly string[]
-}
+import { jobsById } from './list.ts'
+import { perform } from './perform.ts'
+import { ACT_RULES, type JobAct } from './rules.ts'
+import { allowing, grouped, MOST_JOBS_IN_BULK, select } from './selection.ts'
 
 export interface BulkRequest {
-  /** A UUID of the caller's: the same one again goes on where it stopped, or answers with the result. */
+  /** A UUIDv7 of the caller's: the same one again goes on where it stopped, or answers with the result. */
   readonly bulkId: string
   readonly act: JobAct
   readonly filter: JobFilter
@@ -41,20 +36,35 @@ export interface BulkResult {
   readonly more: boolean
 }
 
-/** What `runBulk` would do, without doing it. */
-export async function previewBulk(_parts: OperatingParts, _filter: JobFilter, _act: JobAct): Promise<BulkPreview> {
-  throw new Error('being written')
-}
+/** Most jobs in one transaction. */
+const CHUNK = 500
 
 /**
  * One act on every job that fits, oldest first, in transactions of at most 500 jobs. The selection is kept in the
- * audit before the first job is touched, and each job has its own row there, `partOf` this one.
+ * audit before the first job is touched, and each job has its own row there, `partOf` this one. A job whose row is
+ * locked at that moment is refused (`job.busy`), not waited for.
  *
  * @throws ValidationError when the reason is blank or too long, or the filter is empty
  * @throws ConflictError `job.selection_grew`, or `job.bulk_id_reused` when the id was used for something else
  */
-export async function runBulk(_parts: OperatingParts, _request: BulkRequest, _by: By): Promise<BulkResult> {
-  throw new Error('being written')
+export async function runBulk(parts: OperatingParts, request: BulkRequest, givenBy: By): Promise<BulkResult> {
+  const by = checkedBy(givenBy)
+  const { bulkId } = request
+  const bulk = (await bulkAct(parts, bulkId)) ?? (await begin(parts, request, by))
+  if (bulk.act !== `BULK_${request.act}` || bulk.filter !== filterText(request.filter))
+    throw new ConflictError('This bulk id was used for another act or another filter. Use a new one.', {
+      code: 'job.bulk_id_reused',
+    })
+  if (bulk.result !== null) return JSON.parse(bulk.result) as BulkResult
+
+  const done = new Set((await parts.database.run(BULK_DONE_JOBS, [bulkId])).map(({ jobId }) => jobId))
+  const refusals = new Map<string, string>()
+  for (const { tenantId, type, jobIds } of JSON.parse(bulk.groups) as SelectedGroup[]) {
+    const left = jobIds.filter((id) => !done.has(id))
+    for (let from = 0; from < left.length; from += CHUNK)
+      await actOnChunk(parts, request, by, { tenantId, type, jobIds: left.slice(from, from + CHUNK) }, refusals)
+  }
+  return conclude(parts, request, by, bulk, refusals)
 }
 
 /**
@@ -62,9 +72,107 @@ export async function runBulk(_parts: OperatingParts, _request: BulkRequest, _by
  * (J107). A bulk act HOLD; `runBulk` with RELEASE and a filter lets them go on.
  */
 export async function holdDueJobs(
-  _parts: OperatingParts,
-  _request: { readonly bulkId: string; readonly olderThanMs: number },
-  _by: By,
+  parts: OperatingParts,
+  { bulkId, olderThanMs }: { readonly bulkId: string; readonly olderThanMs: number },
+  by: By,
 ): Promise<BulkResult> {
-  throw new Error('being written')
+  // The same call again means the moment that it meant the first time.
+  const earlier = await bulkAct(parts, bulkId)
+  const dueBefore =
+    (earlier === null ? undefined : (JSON.parse(earlier.filter) as { dueBefore?: string }).dueBefore) ??
+    (await parts.database.run(BEFORE, [olderThanMs]))[0]!.moment
+  return runBulk(parts, { bulkId, act: 'HOLD', filter: { dueBefore: new Date(dueBefore), held: false } }, by)
+}
+
+const BEFORE = statement<{ readonly moment: Date }>(
+  'jobs.moment_before',
+  `select date_trunc('milliseconds', now() - $1::float8 * interval '1 millisecond') as moment`,
+)
+
+const filterText = (filter: JobFilter): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(filter).sort(([a], [b]) => (a < b ? -1 : 1))))
+
+async function bulkAct({ database }: OperatingParts, bulkId: string): Promise<BulkActRow | null> {
+  return (await database.run(BULK_ACT, [bulkId]))[0] ?? null
+}
+
+async function begin(parts: OperatingParts, request: BulkRequest, by: By): Promise<BulkActRow> {
+  const { bulkId, act, filter, expectedJobs } = request
+  if (Object.values(filter).every((given) => given === undefined))
+    throw new ValidationError('A bulk act needs a filter: say which jobs it is for.', { path: ['filter'] })
+  const found = await select(parts.database, allowing(filter, act))
+  const more = found.length > MOST_JOBS_IN_BULK
+  const selected = found.slice(0, MOST_JOBS_IN_BULK)
+  if (expectedJobs !== undefined && selected.length > expectedJobs)
+    throw new ConflictError(
+      `${selected.length} jobs fit now, ${expectedJobs} were expected; nothing was done. Look at the preview again, ` +
+        'or add a moment before which they were created or finished, so that the selection cannot grow.',
+      { code: 'job.selection_grew' },
+    )
+  const selection = { filter: filterText(filter), jobs: selected.length, more, groups: grouped(selected) }
+  try {
+    await parts.database.run(RECORD_ACTS, [storableJson([{ ...by, id: bulkId, act: `BULK_${act}`, selection }])])
+  } catch (error) {
+    // The same request came twice at once: both go on with the selection of the one that was first.
+    if (sqlState(error) !== '23505') throw error
+  }
+  return (await bulkAct(parts, bulkId))!
+}
+
+async function actOnChunk(
+  parts: OperatingParts,
+  request: BulkRequest,
+  by: By,
+  { tenantId, type, jobIds }: SelectedGroup,
+  refusals: Map<string, string>,
+): Promise<void> {
+  const { database, registry } = parts
+  const { act, bulkId } = request
+  if (!registry.types.includes(type)) {
+    for (const id of jobIds) refusals.set(id, 'job.type_unknown_here')
+    return
+  }
+  try {
+    const { acted, refused } = await jobTransaction(database, tenantId, (tx) =>
+      perform(tx, registry.get(type), act, jobIds, by, { partOf: bulkId }),
+    )
+    for (const [id, { code }] of refused) refusals.set(id, code)
+    const missed = jobIds.filter((id) => !acted.has(id) && !refused.has(id))
+    // Still as it was selected, so it was locked by somebody: by the transaction of its own attempt, mostly.
+    for (const [id, { status }] of await jobsById(database, missed))
+      if (ACT_RULES[act].from.includes(status)) refusals.set(id, 'job.busy')
+  } catch (error) {
+    if (isUnreachable(error)) throw error
+    if (jobIds.length > 1) {
+      // One job's domain refuses: that keeps none of the others.
+      for (const id of jobIds) await actOnChunk(parts, request, by, { tenantId, type, jobIds: [id] }, refusals)
+      return
+    }
+    refusals.set(jobIds[0]!, error instanceof UserError ? error.code : 'job.domain_failed')
+  }
+}
+
+async function conclude(
+  parts: OperatingParts,
+  { bulkId, act }: BulkRequest,
+  by: By,
+  bulk: BulkActRow,
+  refusals: ReadonlyMap<string, string>,
+): Promise<BulkResult> {
+  const acted = new Set((await parts.database.run(BULK_DONE_JOBS, [bulkId])).map(({ jobId }) => jobId))
+  const perCode = new Map<string, number>()
+  for (const [id, code] of refusals) if (!acted.has(id)) perCode.set(code, (perCode.get(code) ?? 0) + 1)
+  const refused = [...perCode.values()].reduce((sum, jobs) => sum + jobs, 0)
+  const result: BulkResult = {
+    bulkId,
+    selected: bulk.jobs,
+    acted: acted.size,
+    refused,
+    refusals: [...perCode].map(([code, jobs]) => ({ code, jobs })).sort((a, b) => (a.code < b.code ? -1 : 1)),
+    gone: bulk.jobs - acted.size - refused,
+    more: bulk.more,
+  }
+  const closing = { ...by, id: uuidv7(), act: `BULK_${act}_DONE`, partOf: bulkId, after: result }
+  await parts.database.run(RECORD_ACTS, [storableJson([closing])])
+  return result
 }

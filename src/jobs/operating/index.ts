@@ -1,24 +1,12 @@
-export {
-  actOnJob,
-  JOB_ACTS,
-  JobActRefusedError,
-  type ActedJob,
-  type By,
-  type JobAct,
-  type OperatingParts,
-} from './act.ts'
-export { evaluateAlerts, jobAlerts, type JobAlerts } from './alerts.ts'
+export { actOnJob, type ActedJob, type OperatingParts } from './act.ts'
+export { ALERT_RULE, evaluateAlerts, jobAlerts, type AlertRule, type JobAlerts } from './alerts.ts'
 export { listActs, type ActFilter, type ActPage, type ActPageRequest, type ActRow } from './audit.ts'
-export {
-  holdDueJobs,
-  MOST_JOBS_IN_BULK,
-  previewBulk,
-  runBulk,
-  type BulkPreview,
-  type BulkRequest,
-  type BulkResult,
-} from './bulk.ts'
+export { holdDueJobs, runBulk, type BulkRequest, type BulkResult } from './bulk.ts'
+export type { By } from './by.ts'
 export { countJobs, rollUpCounts, summariseFinished, type CountFilter, type JobCount } from './counts.ts'
 export type { JobFilter, JobPage, JobPageRequest, JobRow } from './job-row.ts'
 export { jobsById, listJobs, redactedPayload } from './list.ts'
-export { pauseSchedule, pauseType, resumeSchedule, resumeType, runScheduleNow } from './pause.ts'
+export { pauseType, resumeType } from './pause.ts'
+export { JOB_ACTS, JobActRefusedError, type JobAct } from './rules.ts'
+export { MOST_JOBS_IN_BULK, previewBulk, type BulkPreview } from './selection.ts'
+export { pauseSchedule, resumeSchedule, runScheduleNow } from './schedules.ts'

@@ -1,5 +1,11 @@
-import type { Database } from '../../database/index.ts'
-import type { By } from './act.ts'
+import { v7 as uuidv7 } from 'uuid'
+import type { Database, SystemTx } from '../../database/index.ts'
+import { ConflictError, NotFoundError } from '../../errors/index.ts'
+import { storableJson } from '../json.ts'
+import { type NewAct, RECORD_ACTS } from '../sql/acts.ts'
+import { PAUSE_TYPE } from '../sql/pause.ts'
+import { appendTypeEvent } from '../types/operator-event.ts'
+import { type By, checkedBy } from './by.ts'
 
 /** What a pause needs. */
 export interface PauseParts {
@@ -12,31 +18,34 @@ export interface PauseParts {
  *
  * @throws NotFoundError for a type that no process has declared
  * @throws ConflictError `job.type_paused` when it is paused already
+ * @throws ValidationError when the reason is blank or too long
  */
-export async function pauseType(_parts: PauseParts, _type: string, _by: By): Promise<{ actId: string }> {
-  throw new Error('being written')
+export function pauseType({ database }: PauseParts, type: string, by: By): Promise<{ actId: string }> {
+  return changeType(database, type, checkedBy(by), true)
 }
 
-/** @throws NotFoundError, ConflictError `job.type_not_paused` */
-export async function resumeType(_parts: PauseParts, _type: string, _by: By): Promise<{ actId: string }> {
-  throw new Error('being written')
+/** @throws NotFoundError, ValidationError, ConflictError `job.type_not_paused` */
+export function resumeType({ database }: PauseParts, type: string, by: By): Promise<{ actId: string }> {
+  return changeType(database, type, checkedBy(by), false)
 }
 
-/** @throws NotFoundError, ConflictError `job.schedule_paused` */
-export async function pauseSchedule(_parts: PauseParts, _schedule: string, _by: By): Promise<{ actId: string }> {
-  throw new Error('being written')
+function changeType(database: Database, type: string, by: By, pause: boolean): Promise<{ actId: string }> {
+  return database.systemTransaction(async (tx) => {
+    const [was] = await tx.run(PAUSE_TYPE, pause ? [type, by.actor, by.reason] : [type, null, null])
+    if (was === undefined) throw new NotFoundError('The job type', { code: 'job.type_not_found' })
+    if (!was.changed)
+      throw pause
+        ? new ConflictError(`The type is paused already, by ${was.pausedBy}.`, { code: 'job.type_paused' })
+        : new ConflictError('The type is not paused.', { code: 'job.type_not_paused' })
+    const event = pause ? 'job.type.paused' : 'job.type.resumed'
+    await appendTypeEvent(tx, { type, event, ...by })
+    const before = { paused: !pause, by: was.pausedBy, reason: was.pausedReason }
+    return record(tx, { ...by, act: pause ? 'PAUSE_TYPE' : 'RESUME_TYPE', type, before, after: { paused: pause } })
+  })
 }
 
-/** @throws NotFoundError, ConflictError `job.schedule_not_paused` */
-export async function resumeSchedule(_parts: PauseParts, _schedule: string, _by: By): Promise<{ actId: string }> {
-  throw new Error('being written')
-}
-
-/** Fires the schedule now, beside its slots. @throws NotFoundError, ConflictError */
-export async function runScheduleNow(
-  _parts: PauseParts,
-  _schedule: string,
-  _by: By,
-): Promise<{ actId: string; jobId: string | null }> {
-  throw new Error('being written')
+async function record(tx: SystemTx, act: Omit<NewAct, 'id'>): Promise<{ actId: string }> {
+  const id = uuidv7()
+  await tx.run(RECORD_ACTS, [storableJson([{ ...act, id }])])
+  return { actId: id }
 }

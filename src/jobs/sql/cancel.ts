@@ -22,10 +22,10 @@ export const CANCEL = statement<CancelledRow>(
     delete from job using wanted
     where job.id = wanted.id and job.id = any(array(select id from wanted)) and wanted.worker_id is null
   ), kept as (
-    insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
-      reason, correlation_id, triggered_by, display_name, idempotency_key, payload)
-    select id, tenant_id, type, 'CANCELLED', urgency, attempt, lost, claim_epoch, policy_id, created_at,
-      $3, correlation_id, triggered_by, display_name, idempotency_key, payload
+    insert into job_finished (id, tenant_id, type, status, urgency, attempt, attempt_base, lost, claim_epoch, policy_id,
+      created_at, reason, correlation_id, triggered_by, display_name, idempotency_key, payload, payload_version, batch_id)
+    select id, tenant_id, type, 'CANCELLED', urgency, attempt, attempt_base, lost, claim_epoch, policy_id,
+      created_at, $3, correlation_id, triggered_by, display_name, idempotency_key, payload, payload_version, batch_id
     from wanted where worker_id is null
   ), logged as (
     insert into job_event (epoch, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", reason, actor, correlation_id)

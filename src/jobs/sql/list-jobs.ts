@@ -50,33 +50,8 @@ const OVER: readonly JobStatus[] = ['SUCCEEDED', 'FAILED', 'CANCELLED']
  * backlog nor the history is sorted.
  */
 export function listing(filter: JobFilter, place: Place): { statement: Statement<ListedRow>; values: SqlValue[] } {
-  const values: SqlValue[] = []
-  const value = (given: SqlValue): string => `$${values.push(given)}`
-  const list = (given: readonly string[]) =>
-    `array(select jsonb_array_elements_text(${value(JSON.stringify(given))}::jsonb))`
-
-  const both: string[] = []
-  let order = 'id desc'
-  let limit = ''
-  if ('ids' in place) both.push(`id = any(${list(place.ids)}::uuid[])`)
-  else {
-    if (place.after !== null) both.push(`id ${place.newestFirst ? '<' : '>'} ${value(place.after)}::uuid`)
-    order = place.newestFirst ? 'id desc' : 'id'
-    limit = `limit ${value(place.limit)}::int`
-  }
-  both.push(...commonConditions(filter, value, list))
-  const statuses = (of: readonly JobStatus[]) => of.filter((status) => filter.statuses?.includes(status) ?? true)
-  const parts: string[] = []
-  const live = liveConditions(filter, statuses(LIVE), value, list)
-  if (live !== null) parts.push(`(select ${LIVE_COLUMNS} from job where ${all(both, live)} order by ${order} ${limit})`)
-  const over = overConditions(filter, statuses(OVER), value, list)
-  if (over !== null)
-    parts.push(`(select ${OVER_COLUMNS} from job_finished where ${all(both, over)} order by ${order} ${limit})`)
-  if (parts.length === 0) parts.push(`(select ${LIVE_COLUMNS} from job where false)`)
-
-  const text = `with page as materialized (
-    select * from (${parts.join(' union all ')}) found order by ${order} ${limit}
-  )
+  const { page, order, values } = pageOfJobs(filter, place)
+  const text = `${page}
   select page.id::text as "jobId", page.tenant_id::text as "tenantId", page.type, page.display_name as "displayName",
     page.status, -page.urgency::int as priority, page.attempt::int as attempt, page.attempt_base::int as "attemptBase",
     policy.max_attempts::int as "maxAttempts", page.lost::int as lost,
@@ -94,6 +69,51 @@ export function listing(filter: JobFilter, place: Place): { statement: Statement
   ) last on page.finished_at is null and page.attempt > 0
   order by page.${order}`
   return { statement: { name: '', text }, values }
+}
+
+export interface SelectedRow {
+  readonly jobId: string
+  readonly tenantId: string
+  readonly type: string
+  readonly status: JobStatus
+}
+
+/** As `listing`, only what a bulk act needs of its jobs. */
+export function selecting(filter: JobFilter, limit: number): { statement: Statement<SelectedRow>; values: SqlValue[] } {
+  const { page, values } = pageOfJobs(filter, { after: null, newestFirst: false, limit })
+  const text = `${page}
+  select id::text as "jobId", tenant_id::text as "tenantId", type, status from page order by page.id`
+  return { statement: { name: '', text }, values }
+}
+
+function pageOfJobs(filter: JobFilter, place: Place): { page: string; order: string; values: SqlValue[] } {
+  const values: SqlValue[] = []
+  const value = (given: SqlValue): string => `$${values.push(given)}`
+  const list = (given: readonly string[]) =>
+    `array(select jsonb_array_elements_text(${value(JSON.stringify(given))}::jsonb))`
+
+  const both: string[] = []
+  let order = 'id desc'
+  let limit = ''
+  if ('ids' in place) both.push(`id = any((${list(place.ids)})::uuid[])`)
+  else {
+    if (place.after !== null) both.push(`id ${place.newestFirst ? '<' : '>'} ${value(place.after)}::uuid`)
+    order = place.newestFirst ? 'id desc' : 'id'
+    limit = `limit ${value(place.limit)}::int`
+  }
+  both.push(...commonConditions(filter, value, list))
+  const statuses = (of: readonly JobStatus[]) => of.filter((status) => filter.statuses?.includes(status) ?? true)
+  const parts: string[] = []
+  const live = liveConditions(filter, statuses(LIVE), value, list)
+  if (live !== null) parts.push(`(select ${LIVE_COLUMNS} from job where ${all(both, live)} order by ${order} ${limit})`)
+  const over = overConditions(filter, statuses(OVER), value, list)
+  if (over !== null)
+    parts.push(`(select ${OVER_COLUMNS} from job_finished where ${all(both, over)} order by ${order} ${limit})`)
+  if (parts.length === 0) parts.push(`(select ${LIVE_COLUMNS} from job where false)`)
+  const page = `with page as materialized (
+    select * from (${parts.join(' union all ')}) found order by ${order} ${limit}
+  )`
+  return { page, order, values }
 }
 
 type Value = (given: SqlValue) => string
@@ -169,8 +189,8 @@ const SAME = `id, tenant_id, type, display_name, status, urgency, attempt, attem
 const LIVE_COLUMNS = `${SAME}, due, claimed_at, null::timestamptz as finished_at, cancel_requested_at,
   null::text as failure_class, null::text as code, null::text as message, cancel_reason as reason,
   null::text as resolution, worker_id`
-const OVER_COLUMNS = `${SAME}, null::timestamptz, null::timestamptz, finished_at, null::timestamptz, failure_class, code,
-  message, reason, resolution, null::uuid`
+const OVER_COLUMNS = `${SAME}, null::timestamptz as due, null::timestamptz as claimed_at, finished_at,
+  null::timestamptz as cancel_requested_at, failure_class, code, message, reason, resolution, null::uuid as worker_id`
 
 const CLOCKS_APART_MS = 3_600_000
 
