@@ -17,6 +17,9 @@ export function mailAddress(text: string): string | null {
   const at = text.lastIndexOf('@')
   const local = text.slice(0, at)
   if (at < 1 || local.length > LONGEST_LOCAL_PART || !LOCAL_PART.test(local)) return null
-  const domain = domainToASCII(text.slice(at + 1))
+  const written = text.slice(at + 1)
+  // The converter drops line breaks and tabs without a word.
+  if (/[\s\p{Cc}]/u.test(written)) return null
+  const domain = domainToASCII(written)
   return DOMAIN.test(domain) ? `${local}@${domain}` : null
 }

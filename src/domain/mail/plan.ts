@@ -12,7 +12,7 @@ export interface MailRequest<Facts> {
   readonly about: string
   /** `sub` of the one it is for; the address is looked up at dispatch. */
   readonly recipient: string
-  /** Unique per tenant and kind: a second request with the same key is the first mail. 1 to 200 characters. */
+  /** Unique per tenant and kind: a second request with the same key is the first mail. 1 to 300 characters. */
   readonly key: string
   readonly facts: Facts
   /** Language of the text, as a BCP 47 tag. Default `en`. */

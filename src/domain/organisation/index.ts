@@ -49,6 +49,9 @@ export type { SubmitResolutionsInput } from './resolutions/submit.ts'
 export { bumpDownstream, downstreamClock, type DownstreamClock } from './clock.ts'
 export { versionLifecycle, type VersionStatus } from './lifecycles.ts'
 export { contentHashOf, type Json } from './model/canonical.ts'
+export { draftReminder, type DraftReminderOptions } from './mail/draft-reminder.ts'
+export { ORGANISATION_MAIL } from './mail/kinds.ts'
+export { type ActivationFailure, planActivationFailedMail } from './mail/activation-failed-mail.ts'
 export { loadModel } from './model/load.ts'
 export {
   fieldsOf,
