@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Sender, senderOf, type SmtpServer } from '../domain/mail/index.ts'
+import { type Sender, senderOf } from '../domain/mail/addresses/index.ts'
+import type { SmtpServer } from '../domain/mail/index.ts'
 import { isLoopback } from './loopback.ts'
 
 /** Where mail goes out and whom it is from. */

@@ -87,6 +87,51 @@ test('a variable that looks like ours and is not is pointed out', () => {
   ])
 })
 
+test('a mail server: host, port and login of one address, TLS wherever a password would cross a network', () => {
+  const mailOf = (SMTP_URL: string) => readConfiguration({ SMTP_URL, MAIL_FROM: 'Regie <regie@acme.example>' }).mail
+  expect(readConfiguration({})).toMatchObject({ mail: null, mailLocale: 'en', draftReminderDays: 7 })
+  expect(mailOf('smtp://user%40acme:p%2Fss@mail.acme.example')).toEqual({
+    server: {
+      host: 'mail.acme.example',
+      port: 587,
+      secure: false,
+      login: { user: 'user@acme', password: 'p/ss' },
+      requireTls: true,
+    },
+    sender: { name: 'Regie', address: 'regie@acme.example' },
+  })
+  expect(mailOf('smtps://u:p@mail.acme.example')?.server).toMatchObject({ port: 465, secure: true, requireTls: false })
+  expect(mailOf('smtp://relay.acme.example:25')?.server).toMatchObject({ port: 25, login: null, requireTls: false })
+  expect(mailOf('smtp://u:p@127.0.0.1:1025')?.server).toMatchObject({ requireTls: false })
+  expect(mailOf('smtp://[::1]:1025')?.server).toMatchObject({ host: '::1' })
+})
+
+for (const [SMTP_URL, why] of [
+  ['mail.acme.example', 'no scheme'],
+  ['http://mail.acme.example', 'another scheme'],
+  ['smtp://mail.acme.example/inbox', 'a path'],
+  ['smtp://u:topsecret@mail.acme.example?tls.rejectUnauthorized=false', 'settings of a library'],
+  ['smtp://u:top%secret@mail.acme.example', 'a % that escapes nothing'],
+  ['smtp://', 'no host'],
+] as const)
+  test(`a mail server with ${why} is refused, and its password not shown`, () => {
+    const reading = () => readConfiguration({ SMTP_URL, MAIL_FROM: 'regie@acme.example' })
+    expect(reading).toThrow(/SMTP_URL is not right/)
+    expect(() => {
+      try {
+        reading()
+      } catch (error) {
+        throw new Error(JSON.stringify([String(error), error]))
+      }
+    }).not.toThrow(/topsecret|top%secret/)
+  })
+
+test('a mail server needs somebody whom its mail is from', () => {
+  const server = { SMTP_URL: 'smtp://mail.acme.example' }
+  expect(() => readConfiguration(server)).toThrow(/MAIL_FROM is not right/)
+  expect(() => readConfiguration({ ...server, MAIL_FROM: 'Regie' })).toThrow(/MAIL_FROM is not right/)
+})
+
 test('every example is accepted', () => {
   const { publicKey } = generateKeyPairSync('ed25519', {
     publicKeyEncoding: { type: 'spki', format: 'pem' },

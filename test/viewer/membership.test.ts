@@ -1,7 +1,8 @@
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { v7 as uuidv7 } from 'uuid'
 import { ConflictError, ForbiddenError, NotFoundError, ValidationError } from '../../src/errors/index.ts'
 import {
+  addressOf,
   admit,
   createTenant,
   membershipOf,
@@ -160,4 +161,49 @@ test('what the domains do for a new tenant happens with it or not at all', async
   expect(seen).toEqual(['36 olga test'])
   const { rows } = await db.pool.query('select 1 from tenant where name = $1', [name])
   expect(rows).toEqual([])
+})
+
+describe('the mail address', () => {
+  const withEmail = (email: string | null, issuedAt: Date): Claims => ({ ...claims(['reader'], issuedAt), email })
+  const email = async () => (await addressOf(db.database, { tenantId, subject: 'ann' }))?.email ?? null
+
+  test('is that of the newest token that has one', async () => {
+    await admit(db.database, tenantId, withEmail('old@acme.example', secondsAgo(10)))
+    expect(await email()).toBe('old@acme.example')
+    await admit(db.database, tenantId, withEmail(null, secondsAgo(8)))
+    expect(await email()).toBe('old@acme.example')
+    await admit(db.database, tenantId, withEmail('new@acme.example', secondsAgo(6)))
+    await admit(db.database, tenantId, withEmail('older@acme.example', secondsAgo(9)))
+    expect(await email()).toBe('new@acme.example')
+  })
+
+  test('is filed from a token that was seen before addresses were', async () => {
+    const issuedAt = secondsAgo(10)
+    await admit(db.database, tenantId, withEmail(null, issuedAt))
+    await admit(db.database, tenantId, withEmail('ann@acme.example', issuedAt))
+    expect(await email()).toBe('ann@acme.example')
+  })
+
+  test('is forgotten with a revocation, and no token from before brings it back', async () => {
+    const before = withEmail('ann@acme.example', secondsAgo(10))
+    await admit(db.database, tenantId, before)
+    await revokeMembership(call(), { tenantId, subject: 'ann' })
+    expect(await addressOf(db.database, { tenantId, subject: 'ann' })).toEqual({ email: null, active: false })
+    await expect(admit(db.database, tenantId, before)).rejects.toThrow(TokenRefused)
+    expect(await email()).toBeNull()
+    await db.pool.query(`update membership set revoked_at = now() - interval '5 seconds' where tenant_id = $1`, [
+      tenantId,
+    ])
+    await admit(db.database, tenantId, withEmail('ann@acme.example', secondsAgo(1)))
+    expect(await addressOf(db.database, { tenantId, subject: 'ann' })).toEqual({
+      email: 'ann@acme.example',
+      active: true,
+    })
+  })
+
+  test('is nobody’s in another tenant', async () => {
+    await admit(db.database, tenantId, withEmail('ann@acme.example', secondsAgo(10)))
+    const other = (await createTenant(call(), { name: `Tenant ${uuidv7()}` }, [])).id
+    expect(await addressOf(db.database, { tenantId: other, subject: 'ann' })).toBeNull()
+  })
 })

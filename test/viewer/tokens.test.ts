@@ -104,6 +104,32 @@ for (const [name, make] of Object.entries(REFUSED)) {
   })
 }
 
+test('a token’s mail address counts when it can be one and nobody says that it is not verified', async () => {
+  const verify = makeTokenVerifier(rules)
+  const emailIn = async (payload: JWTPayload) => (await verify(await token({ payload }))).email
+  expect(await emailIn({ email: 'ann@acme.example' })).toBe('ann@acme.example')
+  expect(await emailIn({ email: 'ann@acme.example', email_verified: true })).toBe('ann@acme.example')
+  expect(await emailIn({ email: 'ann@acme.example', email_verified: false })).toBeNull()
+  for (const email of [
+    undefined,
+    null,
+    '',
+    7,
+    {},
+    ['a@b.example'],
+    'ann',
+    'a b@c.example',
+    'a@b\r\nBcc: c@d',
+    'a\0@b',
+    `${'a'.repeat(250)}@b.example`,
+  ])
+    expect(await emailIn({ email }), JSON.stringify(email)).toBeNull()
+  const elsewhere = makeTokenVerifier({ ...rules, emailClaim: 'upn' })
+  expect((await elsewhere(await token({ payload: { upn: 'ann@upn.example', email: 'ann@acme.example' } }))).email).toBe(
+    'ann@upn.example',
+  )
+})
+
 let jwks: Server
 let answer: () => { status: number; body: string } = () => ({ status: 200, body: '{}' })
 let jwksUrl = ''

@@ -3,11 +3,11 @@ import { Failure } from '../../errors/index.ts'
 import type { JobContext } from '../../jobs/index.ts'
 import { type Act, transition } from '../../transitions/index.ts'
 import { addressOf } from '../../viewer/index.ts'
-import { mailAddress } from './address.ts'
+import { mailAddress, type Sender } from './addresses/index.ts'
 import type { AnyMailKind, MailContent } from './kind.ts'
 import { mailLifecycle } from './lifecycle.ts'
 import { BY_IDS_FOR_UPDATE, eventData, type Mail } from './mail.ts'
-import { type Message, messageIdOf, messageOf, type Sender } from './message.ts'
+import { type Message, messageIdOf, messageOf } from './message.ts'
 
 /** The message of this attempt, or the reason why there is none. */
 export type Dispatch = { readonly message: Message } | { readonly obstacle: string }

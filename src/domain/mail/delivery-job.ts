@@ -1,12 +1,12 @@
 import { statement, type Tx } from '../../database/index.ts'
 import { defineJob, type JobDefinition, type JobResult, notApplicable, succeeded } from '../../jobs/index.ts'
 import { transition } from '../../transitions/index.ts'
+import type { Sender } from './addresses/index.ts'
 import { beginDispatch } from './begin-dispatch.ts'
 import { MAIL_DELIVERY, type MailJobPayload } from './delivery-type.ts'
 import type { AnyMailKind } from './kind.ts'
 import { mailLifecycle } from './lifecycle.ts'
 import { eventData, type Mail } from './mail.ts'
-import type { Sender } from './message.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import type { MailTransport } from './transport.ts'
 

@@ -1,4 +1,4 @@
-export { mailAddress } from './address.ts'
+export { mailAddress, type Sender, senderOf } from './addresses/index.ts'
 export { composeMail, type MailOptions } from './delivery-job.ts'
 export { MAIL_DELIVERY, type MailJobPayload } from './delivery-type.ts'
 export {
@@ -10,7 +10,7 @@ export {
   type NothingToSay,
 } from './kind.ts'
 export { mailLifecycle, type MailStatus } from './lifecycle.ts'
-export { type Message, type Sender, senderOf } from './message.ts'
+export type { Message } from './message.ts'
 export { type MailRequest, planMail, type PlannedMail } from './plan.ts'
 export { type SmtpServer, smtpTransport, type SmtpWaits } from './smtp/transport.ts'
 export type { MailTransport } from './transport.ts'

@@ -1,4 +1,4 @@
-import { mailAddress } from './address.ts'
+import type { Sender } from './addresses/index.ts'
 import type { MailContent } from './kind.ts'
 
 /** A mail as it is handed to the server. */
@@ -9,19 +9,6 @@ export interface Message {
   readonly subject: string
   readonly text: string
   readonly html?: string
-}
-
-/** What every mail is from. */
-export interface Sender {
-  readonly name: string
-  readonly address: string
-}
-
-/** `Regie <regie@example.org>` or `regie@example.org`; null when the text is neither. */
-export function senderOf(text: string): Sender | null {
-  const named = /^([^<>"\p{Cc}]*)<([^<>]*)>$/u.exec(text.trim())
-  const address = mailAddress((named === null ? text : named[2]!).trim())
-  return address === null ? null : { name: named?.[1]?.trim() ?? '', address }
 }
 
 const LONGEST_SUBJECT = 200

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url'
-import { isStorable } from '../../database/index.ts'
+import { isStorable } from '../../../database/index.ts'
 
 const LONGEST_ADDRESS = 254
 const LONGEST_LOCAL_PART = 64
