@@ -100,12 +100,20 @@ export class Metrics {
   watch(parts: {
     readonly pool: { readonly totalCount: number; readonly waitingCount: number }
     readonly feed: { readonly size: number } | null
+    /** What operators follow of the jobs. */
+    readonly operated: { readonly events: { readonly size: number }; readonly counts: { readonly size: number } } | null
     readonly jobs: WatchedJobs | null
   }): void {
-    const { pool, feed, jobs } = parts
+    const { pool, feed, operated, jobs } = parts
     this.#gauge('regie_database_connections', 'Open connections for requests.', () => pool.totalCount)
     this.#gauge('regie_database_waiting', 'Requests waiting for a connection.', () => pool.waitingCount)
     if (feed !== null) this.#gauge('regie_event_streams_active', 'Streams on the event feed.', () => feed.size)
+    if (operated !== null)
+      this.#gauge(
+        'regie_job_streams_active',
+        'Streams of jobs and of their numbers that operators follow.',
+        () => operated.events.size + operated.counts.size,
+      )
     if (jobs === null) return
     const threads = () => jobs.stats().threads
     const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)

@@ -11,6 +11,7 @@ import { openDevelopmentIssuer, type DevelopmentClaims, type DevelopmentIssuer }
 import { databaseAnswers, feedKeepsUp } from './health.ts'
 import { RegieServer } from './http-server.ts'
 import type { Incoming } from './incoming.ts'
+import { jobFigures, showJobFigures } from './job-metrics.ts'
 import { makeLog, type Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { keptSecret, randomSecret } from './secrets.ts'
@@ -71,7 +72,11 @@ async function start(configuration: Configuration, log: Logger, teardown: Teardo
     operated?.events.hint()
   }
   const jobs = await startThreads({ configuration, databaseUrl, threads, log, onCommitted }, teardown)
-  metrics.watch({ pool: database.pool, feed, jobs })
+  metrics.watch({ pool: database.pool, feed, operated, jobs })
+  showJobFigures(metrics.registry, {
+    read: () => jobFigures(database),
+    onFailure: (error) => log.warn({ err: error }, 'cannot read the state of the jobs for the metrics'),
+  })
 
   const server = new RegieServer({
     api:

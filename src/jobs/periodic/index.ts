@@ -10,3 +10,4 @@ export {
   type ScheduleOptions,
   type ScheduleTiming,
 } from './schedule.ts'
+export { overdueMs } from './overdue.ts'

@@ -1,3 +1,4 @@
+import type { FieldMap, ObjectFieldBuilder } from '@pothos/core'
 import {
   pauseSchedule,
   pauseType,
@@ -7,23 +8,25 @@ import {
   type By,
   type OperatingParts,
 } from '../../jobs/operating/index.ts'
-import { builder } from '../builder.ts'
+import { builder, type Types } from '../builder.ts'
+import { encodeId } from '../id.ts'
 import { forOperators } from '../manners.ts'
-import { outcomes, successOf } from '../mutation.ts'
+import { outcomes, successOf, type Changed } from '../mutation.ts'
 import { textOf } from './job-filter.ts'
 import { REASON } from './job-mutations.ts'
 import { operated } from './operated.ts'
+import { JobSchedule, scheduleLoader } from './schedules.ts'
 
 interface Acted {
-  /** Of the type or the schedule. */
-  readonly name: string
   readonly actId: string
+  /** Of the job that a firing enqueued. */
+  readonly jobId?: string | null
 }
 
-type Act = (parts: OperatingParts, name: string, by: By) => Promise<Omit<Acted, 'name'>>
+type Named = Acted & { readonly name: string }
 
 interface Declared {
-  readonly act: Act
+  readonly act: (parts: OperatingParts, name: string, by: By) => Promise<Acted>
   readonly does: string
   readonly done: string
 }
@@ -61,13 +64,32 @@ const ON_SCHEDULES: Readonly<Record<string, Declared>> = {
 
 const capitalized = (name: string) => name.charAt(0).toUpperCase() + name.slice(1)
 
-interface Subject {
-  /** Name of the input's field and of the success's. */
-  readonly field: 'jobType' | 'schedule'
-  readonly called: string
-}
+type Fields = (t: ObjectFieldBuilder<Types, Changed<Named>>) => FieldMap
 
-function declare(mutation: string, { field, called }: Subject, { act, does, done }: Declared): void {
+/** What an act changed is read anew, as it is after the act. */
+const ofType: Fields = (t) => ({
+  jobType: t.string({ description: 'Name of the type.', resolve: ({ result }) => result.name }),
+})
+
+const ofSchedule: Fields = (t) => ({
+  schedule: t.field({
+    type: JobSchedule,
+    nullable: true,
+    description: 'The schedule as it is now.',
+    resolve: ({ result }, _args, context) => scheduleLoader(context).load(result.name),
+  }),
+})
+
+const ofFiring: Fields = (t) => ({
+  ...ofSchedule(t),
+  jobId: t.id({
+    nullable: true,
+    description: 'Id of the job that the firing enqueued; null when an earlier run kept it from starting.',
+    resolve: ({ result: { jobId } }) => (jobId == null ? null : encodeId('OperatedJob', jobId)),
+  }),
+})
+
+function declare(mutation: string, called: string, { act, does, done }: Declared, fields: Fields): void {
   const Input = builder.inputType(`${capitalized(mutation)}Input`, {
     description: `Which ${called}, and why.`,
     fields: (t) => ({
@@ -75,8 +97,8 @@ function declare(mutation: string, { field, called }: Subject, { act, does, done
       reason: t.string({ required: true, description: REASON }),
     }),
   })
-  const Success = successOf<Acted>(`${capitalized(mutation)}Success`, done, (t) => ({
-    [field]: t.string({ description: `Name of the ${called}.`, resolve: ({ result }) => result.name }),
+  const Success = successOf<Named>(`${capitalized(mutation)}Success`, done, (t) => ({
+    ...fields(t),
     actUuid: t.field({
       type: 'UUID',
       description: 'The entry in the audit, which `operatorActs` shows.',
@@ -99,7 +121,6 @@ function declare(mutation: string, { field, called }: Subject, { act, does, done
   )
 }
 
-for (const [mutation, declared] of Object.entries(ON_TYPES))
-  declare(mutation, { field: 'jobType', called: 'job type' }, declared)
+for (const [mutation, declared] of Object.entries(ON_TYPES)) declare(mutation, 'job type', declared, ofType)
 for (const [mutation, declared] of Object.entries(ON_SCHEDULES))
-  declare(mutation, { field: 'schedule', called: 'schedule' }, declared)
+  declare(mutation, 'schedule', declared, mutation === 'runJobScheduleNow' ? ofFiring : ofSchedule)

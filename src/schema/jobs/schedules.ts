@@ -1,5 +1,6 @@
 import {
   nextFirings,
+  overdueMs,
   readSchedules,
   type Firing,
   type ScheduleRow,
@@ -94,10 +95,6 @@ const JobSlot = builder.objectRef<ScheduleRun>('JobSlot').implement({
 })
 
 const MOST_FIRINGS = 20
-
-/** Whether its next firing is past, by the clock of the database. */
-export const overdueMs = ({ nextSlot, pausedAt, asOf }: ScheduleRow): number =>
-  nextSlot === null || pausedAt !== null ? 0 : Math.max(0, asOf.getTime() - nextSlot.getTime())
 
 export const JobSchedule = builder.objectRef<ScheduleRow>('JobSchedule').implement({
   description: 'What recurs: when, what happens to firings that were missed or overlap, and how it went last.',
