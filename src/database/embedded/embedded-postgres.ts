@@ -10,7 +10,7 @@ import { type Account, serverAccount } from './account.ts'
 import { type Binaries, binaries, moveInto } from './binaries.ts'
 import { type Guard, guard } from './guard.ts'
 import { placeOf } from './place.ts'
-import { freeDataFolder, readPostmaster, takeOwnership } from './postmaster.ts'
+import { freeDataFolder, isServerOf, readPostmaster, takeOwnership } from './postmaster.ts'
 
 export interface EmbeddedOptions {
   /** The project's folder; two projects never share a server. */
@@ -56,9 +56,8 @@ export class EmbeddedPostgres {
     const data = join(folder, 'data')
     if (!existsSync(folder)) initialise(programs, folder, account)
     refuseOtherVersion(programs, data, account)
-    const password = readFileSync(join(folder, 'password'), 'utf8').trim()
-    const urlAt = (port: number, database = 'postgres') =>
-      `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+    const password = readPassword(folder)
+    const urlAt = (port: number, database?: string) => urlOf(password, port, database)
     for (let attempt = 1; ; attempt++) {
       await freeDataFolder(data, programs.pgCtl, account, urlAt)
       const port = options.port ?? (await freePort())
@@ -74,6 +73,14 @@ export class EmbeddedPostgres {
       if (attempt === MOST_START_ATTEMPTS || failure.portIsTaken) throw failure.error
       await pause(attempt * 100)
     }
+  }
+
+  /** Connection string of the server that some process of this project runs now; null when none does. Starts nothing. */
+  static urlOfRunning({ project, name }: Pick<EmbeddedOptions, 'project' | 'name'>): string | null {
+    const folder = join(placeOf(project, serverAccount()), name)
+    const running = readPostmaster(join(folder, 'data'))
+    if (running === null || !running.ready || !isServerOf(running.pid, join(folder, 'data'))) return null
+    return urlOf(readPassword(folder), running.port)
   }
 
   /** Connection string of a database on this server. */
@@ -133,6 +140,12 @@ interface Started {
 }
 
 const SUPERUSER = 'regie'
+
+const readPassword = (folder: string): string => readFileSync(join(folder, 'password'), 'utf8').trim()
+
+const urlOf = (password: string, port: number, database = 'postgres'): string =>
+  `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+
 const MOST_START_ATTEMPTS = 8
 const STOP_PATIENCE_MS = 10_000
 const START_PATIENCE_MS = 60_000

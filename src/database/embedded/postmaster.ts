@@ -80,7 +80,7 @@ export async function freeDataFolder(
 }
 
 /** The id is alive and belongs to a server of this folder, not to a stranger that got the same number. */
-function isServerOf(pid: number, data: string): boolean {
+export function isServerOf(pid: number, data: string): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {

@@ -1,0 +1,67 @@
+import {
+  connect,
+  EmbeddedPostgres,
+  projectFolder,
+  queryable,
+  requireMigrated,
+  StartupError,
+} from '../../database/index.ts'
+import { printFailure } from '../command-line.ts'
+import { readConfiguration } from '../configuration.ts'
+import { examine, exitCodeOf, type Examination } from './examine.ts'
+
+// `npm run doctor`: looks at the database of this installation and says what is wrong, and what to do.
+//
+//   npm run doctor -- [--json] [--strict]
+//
+// Exit codes: 0 nothing bad, 1 something is (with --strict a warning too), 2 it could not look.
+
+const MARKS = { good: 'good   ', warning: 'WARNING', bad: 'BAD    ' }
+
+async function run(args: readonly string[]): Promise<number> {
+  const unknown = args.find((arg) => arg !== '--json' && arg !== '--strict')
+  if (unknown !== undefined)
+    throw new StartupError(
+      `The argument "${unknown}" means nothing here.`,
+      'The doctor knows --json and --strict.',
+      'For example: npm run doctor -- --json',
+    )
+  const url = readConfiguration(process.env).databaseUrl ?? urlOfEmbedded()
+  const client = await connect(url, 'regie doctor')
+  try {
+    await requireMigrated(url)
+    await client.query(`set statement_timeout = '30s'; set default_transaction_read_only = on`)
+    const found = await examine(queryable(client, false))
+    process.stdout.write(args.includes('--json') ? `${JSON.stringify(found, null, 2)}\n` : textOf(found))
+    return exitCodeOf(found, args.includes('--strict'))
+  } finally {
+    await client.end()
+  }
+}
+
+function urlOfEmbedded(): string {
+  const url = EmbeddedPostgres.urlOfRunning({ project: projectFolder(), name: 'main' })
+  if (url !== null) return url
+  throw new StartupError(
+    'There is no running database to look at.',
+    'DATABASE_URL is not set, and the embedded PostgreSQL of this folder does not run.',
+    'Start Regie first (npm start), or set DATABASE_URL.',
+  )
+}
+
+function textOf(found: readonly Examination[]): string {
+  const width = Math.max(...found.map(({ check }) => check.length))
+  return found
+    .map(({ check, finding: { state, says, next } }) => {
+      const line = `${MARKS[state]} ${check.padEnd(width)}  ${says}\n`
+      return next === undefined ? line : `${line}${' '.repeat(MARKS.good.length + width + 3)}${next}\n`
+    })
+    .join('')
+}
+
+try {
+  process.exitCode = await run(process.argv.slice(2))
+} catch (error) {
+  printFailure(error, (line) => process.stderr.write(`${line}\n`))
+  process.exitCode = 2
+}
