@@ -66,7 +66,11 @@ export function showJobFigures(registry: Registry, { read, freshMs = FRESH_MS, o
       async collect() {
         const read = await figures()
         this.reset()
-        if (read === null) return void this.remove()
+        if (read === null) {
+          // Without labels a reset leaves a zero.
+          if (label === null) this.remove()
+          return
+        }
         for (const [value, number] of series(read)) {
           if (label === null || value === null) this.set(number)
           else this.set({ [label]: value }, number)

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { CursorCodec, currentCursor, LogFeed, type LogItem, WatchedValue } from '../../src/events/index.ts'
 import { JOB_EVENTS, type JobEvent } from '../../src/jobs/job-log.ts'
 import { INSTALLATION } from '../../src/jobs/tenant.ts'
-import { useDatabase } from '../harness/database.ts'
+import { useServer } from '../harness/server.ts'
 import { TestTimers } from './fake-log.ts'
 
-const db = useDatabase()
+const db = useServer()
 const codec = new CursorCodec('a secret for tests only')
 const PACE = { pageItems: 3, busyMs: 5, idleMs: 20, retryMs: 5, mostRetryMs: 20 }
 const feed = () => new LogFeed<JobEvent>({ database: db.database, codec, log: JOB_EVENTS, pace: PACE })
@@ -89,7 +89,7 @@ describe('a stream of the second log', () => {
     expect((await take(stream, 1)).jobs).toEqual([wanted])
     expect((await stream.next()).value).toMatchObject({ kind: 'caughtUp' })
     await stream.return()
-    const nobody = await feed().follow({ after, momentsOf: [INSTALLATION], filters: [, , [randomUUID()]] })
+    const nobody = await feed().follow({ after, momentsOf: [INSTALLATION], filters: [undefined, undefined, [randomUUID()]] })
     expect((await nobody.next()).value).toMatchObject({ kind: 'caughtUp' })
     await nobody.return()
   })
