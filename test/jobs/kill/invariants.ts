@@ -3,12 +3,14 @@ import { MAX_ATTEMPTS, MAX_LOST } from './domain.ts'
 
 interface FinishedJob {
   readonly id: string
+  readonly tenant_id: string
   readonly type: string
   readonly status: string
   readonly attempt: number
   readonly attempt_base: number
   readonly lost: number
   readonly claim_epoch: number
+  readonly idempotency_key: string | null
 }
 
 interface Event {
@@ -20,6 +22,7 @@ interface Event {
   readonly failure_class: string | null
   readonly code: string | null
   readonly reason: string | null
+  readonly worker_id: string | null
 }
 
 interface Told {
@@ -45,12 +48,14 @@ const LEGAL: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * What must be true of a run's jobs once nothing moves any more, whatever died on the way; the sentences say what is
- * not. An empty list is the proof.
+ * not. An empty list is the proof. `alive`: the workers whose lease held all the time.
  */
-export async function violations(pool: pg.Pool, run: string): Promise<string[]> {
+export async function violations(pool: pg.Pool, run: string, alive: ReadonlySet<string>): Promise<string[]> {
   const rows = async <Row>(text: string) => (await pool.query(text, [run])).rows as Row[]
   const ofRun = `job_id in (select job_id from wanted where run = $1)`
-  const left = await rows<{ id: string; status: string }>('select id, status from job where correlation_id = $1')
+  const left = await rows<{ id: string; status: string; plan: string }>(
+    `select id, status, payload->>'plan' as plan from job where correlation_id = $1`,
+  )
   const finished = await rows<FinishedJob>('select * from job_finished where correlation_id = $1')
   const wanted = await rows<{ job_id: string }>('select job_id from wanted where run = $1')
   // A job's events are written under its row's lock, so their numbers are in the order in which they happened.
@@ -59,7 +64,7 @@ export async function violations(pool: pg.Pool, run: string): Promise<string[]> 
   const told = groups(await rows<Told>(`select * from told where ${ofRun} order by id`))
 
   const history = (id: string) => (events.get(id) ?? []).map(said).join(', ')
-  const problems = left.map(({ id, status }) => `${id} is still ${status}; its history: ${history(id)}`)
+  const problems = left.map(({ id, status, plan }) => `${id} ${plan} is still ${status}; its history: ${history(id)}`)
   const places = new Map<string, number>()
   for (const { id } of [...finished, ...left]) places.set(id, (places.get(id) ?? 0) + 1)
   for (const { job_id } of wanted)
@@ -68,6 +73,18 @@ export async function violations(pool: pg.Pool, run: string): Promise<string[]> 
   const known = new Set(wanted.map(({ job_id }) => job_id))
   for (const { id } of finished)
     if (!known.has(id)) problems.push(`${id} exists although its transaction did not commit`)
+
+  const keys = new Set<string>()
+  for (const { type, tenant_id, idempotency_key: key } of finished) {
+    if (key === null) continue
+    const whole = `${tenant_id} ${type} ${key}`
+    if (keys.has(whole)) problems.push(`the key ${whole} has several jobs`)
+    keys.add(whole)
+  }
+  for (const [id, own] of events)
+    for (const { failure_class, worker_id } of own)
+      if (failure_class === 'LOST' && worker_id !== null && alive.has(worker_id))
+        problems.push(`${id} was taken from a worker that lived; its history: ${history(id)}`)
 
   for (const job of finished) {
     const own = events.get(job.id) ?? []
@@ -99,7 +116,11 @@ function historyProblems(job: FinishedJob, events: readonly Event[]): string[] {
       if (event.attempt !== spent + 1) problems.push(`ended attempt ${event.attempt} after ${spent}`)
       if (event.to !== 'SCHEDULED') spent = event.attempt
       if (event.failure_class === 'LOST') lost++
-    } else if (event.from === 'FAILED' && event.to === 'SCHEDULED') base = spent
+    } else if (event.from === 'FAILED' && event.to === 'SCHEDULED') {
+      base = spent
+      // The next loss of a job that was given up for its losses is final again.
+      lost = Math.min(lost, MAX_LOST)
+    }
     if (event.claim_epoch !== epoch) problems.push(`has claim ${event.claim_epoch} where ${epoch} was next`)
     if (spent - base > MAX_ATTEMPTS) problems.push(`had attempt ${spent - base} of ${MAX_ATTEMPTS}`)
     if (lost > MAX_LOST && event.to === 'RETRY_SCHEDULED') problems.push(`goes on after ${lost} lost workers`)

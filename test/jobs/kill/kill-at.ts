@@ -1,4 +1,8 @@
+import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { projectFolder } from '../../../src/database/index.ts'
 import type { TestDatabase } from '../../harness/database.ts'
 import { MAKE_TABLES } from './domain.ts'
 import { violations } from './invariants.ts'
@@ -33,7 +37,7 @@ export async function record(db: TestDatabase, scenario: Scenario): Promise<{ po
   await scenario.act(stage, victim)
   await victim.end()
   const points = [...victim.database.points]
-  return { points, problems: await settled(scenario, stage) }
+  return { points, problems: await settled(scenario, stage, [victim]) }
 }
 
 /** Strikes the process at one point of the scenario, has others bring everything to its end, and answers with what is wrong. */
@@ -46,7 +50,7 @@ export async function strikeAt(
   const stage = makeStage(db)
   await scenario.arrange(stage)
   let reached = false
-  const others: Victim[] = []
+  const all: Victim[] = []
   const victim = new Victim(stage, {
     ...options,
     async decide({ name, nth }) {
@@ -54,22 +58,42 @@ export async function strikeAt(
       reached = true
       if (strike.blow !== 'PAUSE') return strike.blow
       await victim.lapse()
-      others.push(await heir(stage, options))
-      await over(stage, () => others[0]!.wake(), PAUSE_MS)
+      const other = await heir(stage, options)
+      all.push(other)
+      await over(stage, () => other.wake(), PAUSE_MS)
       return 'PASS'
     },
   })
+  all.push(victim)
   try {
     const acting = scenario.act(stage, victim).catch((error: unknown) => {
       if (!victim.database.dead) throw error
     })
     await Promise.race([acting, victim.database.death])
     await victim.end()
-    return { reached, problems: await settled(scenario, stage, options, others) }
+    return { reached, problems: await settled(scenario, stage, all, options) }
   } finally {
-    await victim.end()
-    for (const other of others) await other.end()
+    for (const one of all) await one.end()
   }
+}
+
+const PROCESS = join(projectFolder(), 'dist/test/jobs/kill/killed.js')
+
+/** The same with a process of its own, which ends by SIGKILL. */
+export async function killProcessAt(
+  db: TestDatabase,
+  scenario: Scenario,
+  { name, nth, blow }: Strike,
+): Promise<{ reached: boolean; problems: string[] }> {
+  const stage = makeStage(db)
+  await scenario.arrange(stage)
+  const side = blow === 'KILL_BEFORE' ? 'BEFORE' : 'AFTER'
+  const child = fork(PROCESS, [db.url, stage.run, scenario.name, name, String(nth), side])
+  const workers: string[] = []
+  child.on('message', (workerId) => void workers.push(String(workerId)))
+  const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+  await db.pool.query(`update job_worker set lease_until = now() - interval '1 second' where id = any($1)`, [workers])
+  return { reached: signal === 'SIGKILL', problems: await settled(scenario, stage, []) }
 }
 
 /** An engine under a new name, as after a restart. */
@@ -83,13 +107,18 @@ export async function heir(stage: Stage, options: Pick<WireOptions, 'rewrite'> =
 export async function settled(
   scenario: Scenario,
   stage: Stage,
+  all: Victim[],
   options: Pick<WireOptions, 'rewrite'> = {},
-  others: Victim[] = [],
 ): Promise<string[]> {
-  if (others.length === 0 && !(await over(stage, () => {}, 0))) others.push(await heir(stage, options))
-  const [last] = others
+  let last = all.find((one) => one.runs)
+  if (last === undefined && !(await over(stage, () => {}, 0))) all.push((last = await heir(stage, options)))
   const done = await over(stage, () => void (last?.wake(), cancelAll(stage).catch(() => {})), PATIENCE_MS)
-  for (const other of others.splice(0)) await other.end()
+  await last?.end()
   const stuck = done ? [] : ['the run does not come to its end']
-  return [...stuck, ...(await violations(stage.db.pool, stage.run)), ...((await scenario.check?.(stage)) ?? [])]
+  const wrong = await violations(stage.db.pool, stage.run, alive(all))
+  return [...stuck, ...wrong, ...((await scenario.check?.(stage)) ?? [])]
 }
+
+/** The workers whose lease held all the time. */
+export const alive = (all: readonly Victim[]): ReadonlySet<string> =>
+  new Set(all.filter(({ lapsed }) => !lapsed).map(({ workerId }) => workerId))

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { TestDatabase } from '../../harness/database.ts'
-import { BLOWS, record, type Strike, strikeAt } from './kill-at.ts'
+import { BLOWS, killProcessAt, record, type Strike, strikeAt } from './kill-at.ts'
 import { randomOf } from './random.ts'
 import { type Scenario, scenarios } from './scenarios.ts'
 import type { Point } from './wire.ts'
@@ -43,6 +43,26 @@ export async function strikeEverywhere(
   // Later points depend on how the run went; but of every statement of the scenario one was struck.
   if (sample === undefined) expect([...reached].sort()).toEqual([...new Set(points.map(({ name }) => name))].sort())
   else expect(reached.size).toBeGreaterThan(0)
+}
+
+/** The kills alone, each of a real process. */
+export async function killEverywhere(
+  db: TestDatabase,
+  scenario: Scenario,
+  sample?: { readonly seed: number; readonly strikes: number },
+): Promise<void> {
+  const kills = strikesOf((await record(db, scenario)).points).filter(({ blow }) => blow.startsWith('KILL'))
+  const chosen = sample === undefined ? kills : randomOf(sample.seed).some(kills, sample.strikes)
+  const wrong: string[] = []
+  let reached = 0
+  for (const strike of chosen) {
+    const { reached: hit, problems } = await killProcessAt(db, scenario, strike)
+    if (hit) reached++
+    for (const problem of problems)
+      wrong.push(`${scenario.name}: ${strike.blow} at ${strike.name} #${strike.nth}: ${problem}`)
+  }
+  expect(wrong).toEqual([])
+  expect(reached).toBeGreaterThan(0)
 }
 
 export { scenarios }

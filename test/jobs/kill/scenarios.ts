@@ -62,13 +62,6 @@ export const scenarios: readonly Scenario[] = [
       await enqueue(['a', 'b'])
       await enqueue(['b', 'c'])
     },
-    async check({ db, run }) {
-      const { rows } = await db.pool.query(
-        'select idempotency_key from job_finished where correlation_id = $1 group by 1 having count(*) > 1 and idempotency_key is not null',
-        [run],
-      )
-      return rows.map((row) => `the key ${row.idempotency_key} has several jobs`)
-    },
   },
   {
     name: 'endings that nobody is told of',
@@ -166,11 +159,12 @@ export const scenarios: readonly Scenario[] = [
 /** Cancels what would otherwise run for ever. */
 export async function cancelAll({ db, run }: Stage): Promise<void> {
   const { rows } = await db.pool.query(
-    `select id from job where correlation_id = $1 and payload->'plan' ? 'WAIT' and cancel_requested_at is null`,
+    `select tenant_id, array_agg(id) as ids from job
+     where correlation_id = $1 and payload->'plan' ? 'WAIT' and cancel_requested_at is null group by 1`,
     [run],
   )
-  const jobIds = rows.map((row) => row.id as string)
-  await cancelJobs(db.database, { tenantId: TENANT, jobIds, reason: 'enough', actor: 'anna' })
+  for (const { tenant_id: tenantId, ids: jobIds } of rows)
+    await cancelJobs(db.database, { tenantId, jobIds, reason: 'enough', actor: 'anna' })
 }
 
 /** Makes time pass for a run's jobs: what waits is due, and a claim that nobody speaks of is an old one. */

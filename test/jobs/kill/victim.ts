@@ -7,6 +7,7 @@ import { WiredDatabase, type WireOptions } from './wire.ts'
 
 /** Short, so that an engine looks for lost and forgotten jobs often; the leases themselves are set by hand. */
 const LEASE_MS = 150
+const LAPSED = '-1 second'
 const PATIENCE_MS = 20_000
 
 /** A process that may die at any statement: a database with a wire to cut, and an engine on it if it wants one. */
@@ -14,6 +15,8 @@ export class Victim {
   readonly workerId = uuidv4()
   readonly database: WiredDatabase
   readonly #stage: Stage
+  /** Whether its lease was ever taken from it, so that its jobs may be another's. */
+  lapsed = false
   readonly #signals = new Signals()
   #engine: Engine | null = null
 
@@ -48,12 +51,15 @@ export class Victim {
 
   /** Its lease holds for the whole test, however slow the machine. */
   async live(): Promise<void> {
-    await this.#setLease('1 hour')
+    if (!this.database.dead) await this.#setLease('1 hour')
+    // It may have died meanwhile, and the dead do not come back.
+    if (this.database.dead) await this.lapse()
   }
 
   /** Its lease is over: to everybody else it is dead, whatever it thinks itself. */
   async lapse(): Promise<void> {
-    await this.#setLease('-1 second')
+    this.lapsed = true
+    await this.#setLease(LAPSED)
   }
 
   /** Until one of its handlers has begun. */
@@ -82,6 +88,11 @@ export class Victim {
   /** An error that only says that the connection is gone; any other is thrown, and so is the end of the process. */
   expectLost(error: unknown): void {
     if (this.database.dead || !/terminated|closed|not queryable/i.test(String(error))) throw error
+  }
+
+  /** Whether it has an engine that was not stopped. */
+  get runs(): boolean {
+    return this.#engine !== null
   }
 
   async stop(deadlineMs: number): Promise<void> {
