@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { makePool, queryable, type PoolOptions } from './pool.ts'
 import type { PrismaClient } from './generated/prisma/client.ts'
+import { inRawTransaction } from './raw-transaction.ts'
 import type { Queryable, SqlValue, Statement } from './statement.ts'
 import { boundToTenant, type TenantClient } from './tenant-client.ts'
 import { inSystemTransaction, inTransaction, type SystemTx, type TransactionOptions, type Tx } from './transaction.ts'
@@ -26,6 +27,11 @@ export class Database implements Queryable {
     return this.#queryable.run(statement, values)
   }
 
+  /** Whether anything has needed Prisma yet. */
+  get prismaLoaded(): boolean {
+    return this.#prisma !== null
+  }
+
   /** The Prisma client over all tenants. For schema building and operators; else use `forTenant`. */
   prisma(): Promise<PrismaClient> {
     this.#prisma ??= import('./prisma.ts').then(({ makePrisma }) => makePrisma(this.pool, this.#preparedStatements))
@@ -43,6 +49,14 @@ export class Database implements Queryable {
 
   async systemTransaction<T>(body: (tx: SystemTx) => Promise<T>, options?: TransactionOptions): Promise<T> {
     return inSystemTransaction(await this.prisma(), body, options)
+  }
+
+  /** One transaction past Prisma, for the engine's own work (raw-transaction.ts). */
+  rawTransaction<T>(
+    body: (tx: Queryable) => Promise<T>,
+    options?: { readonly lockTimeoutMs?: number },
+  ): Promise<T> {
+    return inRawTransaction(this.pool, this.#preparedStatements, body, options)
   }
 
   async close(): Promise<void> {

@@ -37,7 +37,7 @@ export async function inTransaction<T>(
   options: TransactionOptions = {},
 ): Promise<T> {
   const bound = boundToTenant(prisma, tenantId)
-  return again(() =>
+  return runAgain(() =>
     bound.$transaction(async (client) => {
       const tx = client as unknown as TenantPrisma
       const run = runOn(client as unknown as Prisma.TransactionClient)
@@ -54,7 +54,7 @@ export async function inSystemTransaction<T>(
   body: (tx: SystemTx) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  return again(() =>
+  return runAgain(() =>
     prisma.$transaction(async (client) => {
       const run = runOn(client)
       return whole(run, options, () => body({ prisma: client, run }))
@@ -62,7 +62,7 @@ export async function inSystemTransaction<T>(
   )
 }
 
-const SET_LOCK_TIMEOUT = statement<unknown>('tx.lock_timeout', `select set_config('lock_timeout', $1, true)`)
+export const SET_LOCK_TIMEOUT = statement<unknown>('tx.lock_timeout', `select set_config('lock_timeout', $1, true)`)
 const CHECK_CONSTRAINTS = 'set constraints all immediate'
 
 type Run = Queryable['run']
@@ -89,7 +89,8 @@ const limits = (options: TransactionOptions) => ({
 
 const MOST_RUNS = 3
 
-async function again<T>(attempt: () => Promise<T>): Promise<T> {
+/** Runs a transaction again on a deadlock or serialization conflict, at most three times in all. */
+export async function runAgain<T>(attempt: () => Promise<T>): Promise<T> {
   for (let run = 1; ; run++) {
     try {
       return await attempt()

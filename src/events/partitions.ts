@@ -5,7 +5,6 @@ import {
   type Database,
   type Queryable,
   type Statement,
-  type SystemTx,
 } from '../database/index.ts'
 import { EVENTS, type EventLog } from './log.ts'
 
@@ -35,14 +34,14 @@ export interface PartitionWork {
 export async function maintainPartitions(database: Database, options: MaintenanceOptions): Promise<PartitionWork> {
   const log = options.log ?? EVENTS
   const postponed: PartitionWork['postponed'][number][] = []
-  const step = async <T>(name: (typeof postponed)[number], fallback: T, work: (tx: SystemTx) => Promise<T>) => {
+  const step = async <T>(name: (typeof postponed)[number], fallback: T, work: (tx: Queryable) => Promise<T>) => {
     try {
-      return await database.systemTransaction(
+      return await database.rawTransaction(
         async (tx) => {
           await tx.run(LOCK_LOG, [log.table])
           return work(tx)
         },
-        { lockTimeoutMs: 1_000, timeoutMs: 60_000 },
+        { lockTimeoutMs: 1_000 },
       )
     } catch (error) {
       // A row of the new range that is in the default partition already: transaction ids were used up faster than
@@ -52,7 +51,7 @@ export async function maintainPartitions(database: Database, options: Maintenanc
       return fallback
     }
   }
-  const named = async (tx: SystemTx, sql: Statement<{ name: string | null }>, ...values: number[]) =>
+  const named = async (tx: Queryable, sql: Statement<{ name: string | null }>, ...values: number[]) =>
     (await tx.run(sql, [log.table, ...values]))[0]?.name ?? null
 
   const moved = await step('move', null, async (tx) => (await tx.run(MOVE_DEFAULT, [log.table]))[0] ?? null)
@@ -85,13 +84,10 @@ export async function raiseEpoch(database: Queryable, by: string, why: string): 
  */
 async function closeEnded(database: Database, log: EventLog<unknown>): Promise<void> {
   for (const { name } of await database.run(ENDED, [log.table])) {
-    const [times] = await database.systemTransaction(
-      async (tx) => {
-        await tx.run(NO_STATEMENT_TIMEOUT, [])
-        return tx.run(timesOf(name), [])
-      },
-      { timeoutMs: 3_600_000 },
-    )
+    const [times] = await database.rawTransaction(async (tx) => {
+      await tx.run(NO_STATEMENT_TIMEOUT, [])
+      return tx.run(timesOf(name), [])
+    })
     await database.run(CLOSE, [log.table, name, times!.first, times!.last])
   }
 }

@@ -1,23 +1,25 @@
 import type { JobDefinition } from './definition.ts'
+import { ENGINE_JOBS } from './periodic/own-jobs.ts'
 import { policyProblems } from './policy.ts'
 
 /** A definition whose payload type is forgotten: a list of them can have no other element type. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyJobDefinition = JobDefinition<any>
 
-/** The job types that one process knows, checked as a whole. */
+/** The job types that one process knows, the engine's own among them, checked as a whole. */
 export class JobRegistry {
   readonly types: readonly string[]
   readonly #definitions: ReadonlyMap<string, AnyJobDefinition>
 
   /** @throws Error that lists everything that is wrong with the definitions, not only the first thing */
-  constructor(definitions: readonly AnyJobDefinition[]) {
+  constructor(own: readonly AnyJobDefinition[]) {
+    const definitions = [...ENGINE_JOBS, ...own]
     const problems: string[] = []
     const known = new Map<string, AnyJobDefinition>()
     for (const definition of definitions) {
-      const own = definitionProblems(definition)
-      if (known.has(definition.type)) own.push('another job has this type too. Types are unique; rename one.')
-      for (const problem of own) problems.push(`- ${definition.type}: ${problem}`)
+      const found = definitionProblems(definition)
+      if (known.has(definition.type)) found.push('another job has this type too. Types are unique; rename one.')
+      for (const problem of found) problems.push(`- ${definition.type}: ${problem}`)
       known.set(definition.type, definition)
     }
     if (problems.length > 0)

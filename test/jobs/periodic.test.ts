@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import type { EngineParts } from '../../src/jobs/engine/parts.ts'
 import { Permits } from '../../src/jobs/engine/permits.ts'
-import { JobRegistry } from '../../src/jobs/index.ts'
-import { HOUSEKEEPING } from '../../src/jobs/periodic/maintenance.ts'
+import { enqueue, JobRegistry, readSchedules } from '../../src/jobs/index.ts'
+import { ENGINE_JOBS, ENGINE_SCHEDULES } from '../../src/jobs/periodic/own-jobs.ts'
 import { type PeriodicTask, Ticker } from '../../src/jobs/periodic/ticker.ts'
 import { useDatabase } from '../harness/database.ts'
-import { enqueueNumbers, range, silent, TENANT, testJob, useEngines } from './support.ts'
+import { enqueueNumbers, finished, range, silent, TENANT, testJob, useEngines } from './support.ts'
 
 const db = useDatabase()
 const engines = useEngines(db)
@@ -23,12 +23,27 @@ const parts = (n: number): EngineParts => ({
 const slots = async (schedule: string) =>
   (
     await db.pool.query(
-      'select slot, worker_id, finished_at, problem from job_slot where schedule = $1 order by slot',
+      'select slot, worker_id, finished_at, problem, result from job_slot where schedule = $1 order by slot',
       [schedule],
     )
   ).rows
 
-test('J60 pain 24 six processes fire each slot once', async () => {
+/** Runs one of the engine's own jobs to its end; answers with its row. */
+async function runOwn(type: string) {
+  const definition = ENGINE_JOBS.find((job) => job.type === type)!
+  const { jobId } = await enqueue(db.database, definition, {
+    tenantId: null,
+    payload: {},
+    correlationId: 'corr-own',
+    triggeredBy: 'tester',
+  })
+  const { engine, signals, database } = await engines.start([], { slot: 1 })
+  await signals.first('ENDED', (signal) => signal.jobId === jobId)
+  await engine.stop(500)
+  return { job: await finished(db, jobId), database }
+}
+
+test('J60 pain 24 on the spot: six processes fire each slot once', async () => {
   let runs = 0
   const task: PeriodicTask = { name: 'test.often', everyMs: 40, run: async () => void runs++ }
   const tickers = range(6).map((n) => new Ticker(parts(n), [task]))
@@ -41,21 +56,7 @@ test('J60 pain 24 six processes fire each slot once', async () => {
   for (const { slot } of fired) expect(slot.getTime() % 40).toBe(0)
 })
 
-test('J20 slots that were missed are one firing', async () => {
-  const started = counter()
-  const task: PeriodicTask = { name: 'test.missed', everyMs: 3_600_000, run: async () => started.count() }
-  await db.pool.query(`insert into job_schedule values ('test.missed', 3600000)`)
-  await db.pool.query(
-    `insert into job_slot (schedule, slot, worker_id) values ('test.missed', date_trunc('hour', now()) - interval '9 hours', gen_random_uuid())`,
-  )
-  const ticker = new Ticker(parts(1), [task])
-  await ticker.start()
-  await expect.poll(() => started.times).toBe(1)
-  await ticker.stop()
-  expect(await slots('test.missed')).toHaveLength(2)
-})
-
-test('J58 a task that fails says so on its slot, and the next slot tries again', async () => {
+test('J58 on the spot: a task that fails says so on its slot, and the next slot tries again', async () => {
   let runs = 0
   const task: PeriodicTask = {
     name: 'test.fails',
@@ -73,7 +74,18 @@ test('J58 a task that fails says so on its slot, and the next slot tries again',
   expect(second.problem).toBeNull()
 })
 
-test('J33 pain 20 retention drops old weeks and keys, keeps what failed, and rescue belongs to every engine', async () => {
+test('J57 pain 20 the rescue belongs to every engine, cannot be paused, and tells its counts', async () => {
+  await db.pool.query(
+    `insert into job_schedule (name, every_ms, paused_at, paused_by) values ('jobs.rescue', 5000, now(), 'somebody')
+     on conflict (name) do update set paused_at = now(), paused_by = 'somebody'`,
+  )
+  await engines.start([], { slot: 3 })
+  await expect
+    .poll(async () => (await slots('jobs.rescue')).map(({ result }) => result))
+    .toContainEqual({ found: 0, processed: 0, skipped: 0, failed: 0 })
+})
+
+test('J50 J33 retention drops old weeks, keys, slots and batches, and keeps what failed', async () => {
   const job = testJob('test.retained')
   const [kept] = await enqueueNumbers(db, job, [1])
   // A week of ten weeks ago, with a job that failed and one that did not.
@@ -93,13 +105,34 @@ test('J33 pain 20 retention drops old weeks and keys, keeps what failed, and res
        ($1, 'test.retained', 'still', $2, now() - interval '40 days')`,
     [TENANT, kept],
   )
-  for (const task of HOUSEKEEPING) await task.run(parts(1))
-  const { rows } = await db.pool.query(`select status from job_finished where type = 'test.retained'`)
-  expect(rows).toEqual([{ status: 'FAILED' }])
-  const { rows: keys } = await db.pool.query(`select key from job_key where type = 'test.retained'`)
-  expect(keys).toEqual([{ key: 'still' }])
-  await engines.start([job], { slot: 3 })
-  await expect.poll(async () => (await slots('jobs.rescue')).length).toBeGreaterThan(0)
+  await db.pool.query(
+    `insert into job_schedule (name, every_ms, job_type) values ('test.spot', 1000, null), ('test.job', 1000, 'test.x')`,
+  )
+  await db.pool.query(
+    `insert into job_slot (schedule, slot, job_id) values ('test.spot', now() - interval '2 hours', null),
+       ('test.spot', now(), null), ('test.job', now() - interval '2 hours', gen_random_uuid()),
+       ('test.job', now() - interval '40 days', gen_random_uuid()), ('test.job', now() - interval '41 days', $1)`,
+    [kept],
+  )
+  await db.pool.query(
+    `insert into job_batch (id, tenant_id, label, correlation_id, triggered_by, created_at)
+     select gen_random_uuid(), $1, label, 'c', 't', now() - interval '40 days' from unnest(array['empty', 'used']) label`,
+    [TENANT],
+  )
+  await db.pool.query(`update job set batch_id = (select id from job_batch where label = 'used') where id = $1`, [kept])
+
+  const { job: run } = await runOwn('jobs.retention')
+  expect(run).toMatchObject({
+    status: 'SUCCEEDED',
+    output: { forgotten: { keys: 1, slots: 2, batches: 1 }, postponed: [] },
+  })
+  const rows = async (sql: string) => (await db.pool.query(sql)).rows.map((row) => Object.values(row)[0])
+  expect(await rows(`select status from job_finished where type = 'test.retained'`)).toEqual(['FAILED'])
+  expect(await rows(`select key from job_key where type = 'test.retained'`)).toEqual(['still'])
+  expect(await rows('select label from job_batch')).toEqual(['used'])
+  expect(await rows(`select count(*)::int from job_slot where schedule like 'test.spot'`)).toEqual([1])
+  // One as old as its job can be found, one whose job has not ended yet.
+  expect(await rows(`select count(*)::int from job_slot where schedule like 'test.job'`)).toEqual([2])
 })
 
 test('J33 jobs that ended before their week had a partition move into it: an outage of weeks blocks nothing', async () => {
@@ -111,20 +144,34 @@ test('J33 jobs that ended before their week had a partition move into it: an out
   const job = testJob('test.early')
   const [id] = await enqueueNumbers(db, job, [1])
   const { signals, engine } = await engines.start([job], { slot: 1 })
-  await signals.first('ENDED')
+  await signals.first('ENDED', (signal) => signal.jobId === id)
   await engine.stop(500)
   const partitionOf = async () =>
     (await db.pool.query('select tableoid::regclass::text as name from job_finished where id = $1', [id])).rows[0].name
   expect(await partitionOf()).toBe('job_finished_default')
-  for (const task of HOUSEKEEPING) await task.run(parts(1))
+  await runOwn('jobs.retention')
   expect(await partitionOf()).toMatch(/^job_finished_\d{4}w\d{2}$/)
 })
 
-function counter() {
-  return {
-    times: 0,
-    count() {
-      this.times++
-    },
+test('the engine’s own jobs load no Prisma: an idle thread stays small', async () => {
+  for (const type of ['jobs.retention', 'events.partitions']) {
+    const { job, database } = await runOwn(type)
+    expect(job, type).toMatchObject({ status: 'SUCCEEDED' })
+    expect(database.prismaLoaded, type).toBe(false)
   }
-}
+})
+
+test('J97 the engine’s own schedules and what is done on the spot are there after start', async () => {
+  await engines.start([], { schedules: ENGINE_SCHEDULES })
+  const found = await readSchedules(db.database)
+  const jobTypes = Object.fromEntries(found.map(({ name, jobType }) => [name, jobType]))
+  expect(jobTypes).toMatchObject({
+    'jobs.rescue': null,
+    'jobs.counts': null,
+    'jobs.alerts': null,
+    'jobs.retention': 'jobs.retention',
+    'events.partitions': 'events.partitions',
+  })
+  for (const { jobType, nextSlot, asOf } of found)
+    if (jobType !== null && !jobType.startsWith('test.')) expect(nextSlot!.getTime()).toBeGreaterThan(asOf.getTime())
+})

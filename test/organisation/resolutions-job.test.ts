@@ -412,8 +412,8 @@ describe('what has changed since the choice', () => {
 })
 
 describe('crashes', () => {
-  const rescue = (drafts: Drafts) =>
-    rescueLostJobs({
+  const rescue = async (drafts: Drafts) => {
+    const { processed } = await rescueLostJobs({
       database: db.database,
       registry: new JobRegistry([drafts.resolutionJob]),
       workerId: randomUUID(),
@@ -422,6 +422,8 @@ describe('crashes', () => {
       onCommitted: () => {},
       signal: null,
     })
+    return processed
+  }
 
   test.each(['before the first commit', 'after the first commit', 'in the action', 'after the last commit'])(
     'C25 C27 a process killed %s: it ends once, with one effect',

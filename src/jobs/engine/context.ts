@@ -19,6 +19,12 @@ export class AttemptContext implements JobContext {
     this.#parts = parts
   }
 
+  /** What the engine's own jobs reach past their context. */
+  static parts(context: JobContext): EngineParts {
+    if (!(context instanceof AttemptContext)) throw new Error('Only a job that the engine runs has an engine.')
+    return context.#parts
+  }
+
   get jobId(): string {
     return this.#attempt.job.id
   }
@@ -56,8 +62,10 @@ export class AttemptContext implements JobContext {
     try {
       const [result, status] = await this.#inClaim(async (tx) => {
         const answer = await body(tx)
-        const [settled] = await settle(tx, [{ attempt, ending: endingOf(answer) }])
+        const ending = endingOf(answer)
+        const [settled] = await settle(tx, [{ attempt, ending }])
         if (settled === undefined) throw new Superseded()
+        attempt.settledBy = ending
         return [answer, settled.status] as const
       })
       attempt.settledAs = status
@@ -73,7 +81,9 @@ export class AttemptContext implements JobContext {
 
   async stepFor<T>(tenantId: string, body: (tx: Tx) => Promise<T>): Promise<T> {
     if (this.tenantId !== null)
-      throw new Error('Only a job of the installation goes through the tenants; this one has a tenant: use context.step.')
+      throw new Error(
+        'Only a job of the installation goes through the tenants; this one has a tenant: use context.step.',
+      )
     return this.#inClaim(body, tenantId)
   }
 

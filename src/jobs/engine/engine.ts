@@ -3,7 +3,9 @@ import type { Database } from '../../database/index.ts'
 import { type AnyJobDefinition, JobRegistry } from '../registry.ts'
 import { keepWorkers, LEASE_MS, removeWorker } from '../lease.ts'
 import { UNKNOWN_TYPES, type UnknownTypeRow } from '../sql/worker.ts'
-import { HOUSEKEEPING, rescueTask } from '../periodic/maintenance.ts'
+import { rescueTask, WATCHING } from '../periodic/on-the-spot.ts'
+import type { Schedule } from '../periodic/schedule.ts'
+import { Scheduler } from '../periodic/scheduler.ts'
 import { Ticker } from '../periodic/ticker.ts'
 import { Claimer } from './claimer.ts'
 import { giveBackForgotten } from './forgotten.ts'
@@ -15,6 +17,8 @@ import { Workbench } from './workbench.ts'
 export interface EngineOptions {
   readonly database: Database
   readonly definitions: readonly AnyJobDefinition[]
+  /** What this process fires, besides other processes. A host adds the engine's own. Default: none. */
+  readonly schedules?: readonly Schedule[]
   /** Most handlers at work at once. Default 16. */
   readonly concurrency?: number
   readonly logger: JobLogger
@@ -22,7 +26,7 @@ export interface EngineOptions {
   readonly onCommitted?: () => void
   /** Given by a host that renews the lease itself, from another thread. Otherwise the engine makes one and renews it. */
   readonly workerId?: string
-  /** Which of the process's engines this is; the first one (0, the default) does the housekeeping. */
+  /** Which of the process's engines this is; the first one (0, the default) counts and watches. */
   readonly slot?: number
   /** How long the lease outlives its last renewal, in milliseconds. Default 15,000. */
   readonly leaseMs?: number
@@ -55,7 +59,7 @@ export class Engine {
   readonly #workbench: Workbench
   readonly #leaseMs: number
   readonly #rescueMs: number
-  readonly #ticker: Ticker
+  readonly #periodic: readonly (Ticker | Scheduler)[]
   #loop: Promise<void> | null = null
   #stopping = false
   #renewal: NodeJS.Timeout | null = null
@@ -83,8 +87,12 @@ export class Engine {
     }
     this.#claimer = new Claimer(this.#parts)
     this.#workbench = new Workbench(this.#parts, options.concurrency ?? 16, () => this.#wakeUp())
-    const housekeeping = (options.slot ?? 0) === 0 ? HOUSEKEEPING : []
-    this.#ticker = new Ticker(this.#parts, [rescueTask(this.#rescueMs), ...housekeeping])
+    this.#periodic = [
+      // The rescue by itself: nothing that takes long may keep it waiting.
+      new Ticker(this.#parts, [rescueTask(this.#rescueMs)]),
+      ...((options.slot ?? 0) === 0 ? [new Ticker(this.#parts, WATCHING)] : []),
+      new Scheduler(this.#parts, options.schedules ?? [], () => this.wake()),
+    ]
   }
 
   /** How many jobs are in its hands: claimed and not yet ended in the database. */
@@ -95,7 +103,7 @@ export class Engine {
   async start(): Promise<void> {
     await this.#keepLease()
     if (this.#options.workerId === undefined) this.#renewal = this.#everyThird()
-    await this.#ticker.start()
+    for (const periodic of this.#periodic) await periodic.start()
     this.#forgottenWatch = setInterval(() => void this.#giveBackForgotten(), this.#rescueMs)
     if ((this.#options.slot ?? 0) === 0) {
       await this.#reportUnknownTypes()
@@ -122,7 +130,7 @@ export class Engine {
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, deadlineMs).unref())
     const stopped = (async () => {
       await this.#loop
-      await Promise.all([this.#workbench.close(deadlineMs), this.#ticker.stop()])
+      await Promise.all([this.#workbench.close(deadlineMs), ...this.#periodic.map((periodic) => periodic.stop())])
       await removeWorker(this.#parts.database, this.workerId)
     })().catch((error: unknown) =>
       this.#parts.logger.error(

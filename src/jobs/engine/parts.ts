@@ -12,6 +12,7 @@ export type EngineSignal =
   | { readonly kind: 'RESCUED'; readonly jobId: string; readonly status: string }
   | { readonly kind: 'UNKNOWN_TYPES'; readonly types: readonly string[] }
   | { readonly kind: 'SETTLE_TROUBLE'; readonly jobs: number }
+  | { readonly kind: 'FIRED'; readonly schedule: string; readonly slot: Date; readonly jobId: string }
   | { readonly kind: 'IDLE' }
 
 /** What the parts of one engine share. */

@@ -1,3 +1,4 @@
+import { type BatchResult, batchResult } from '../batch-result.ts'
 import { tellOutcomes } from '../outcome.ts'
 import type { SettledRow } from '../sql/settle.ts'
 import { RESCUE } from '../sql/settle.ts'
@@ -13,21 +14,33 @@ const NIL = '00000000-0000-0000-0000-000000000000'
  * Ends the attempts of dead workers: each counts as lost and follows the job's own policy. Only types known here,
  * since the owning domain is told in the same transaction; a type that nobody knows waits and is reported.
  */
-export async function rescueLostJobs(parts: EngineParts): Promise<number> {
+export async function rescueLostJobs(parts: EngineParts): Promise<BatchResult> {
   const { database, registry } = parts
-  let rescued = 0
+  let [found, processed, failed] = [0, 0, 0]
   // Past those whose domain refuses: however many, they keep no other job lost. The next slot tries them again.
   for (let after = NIL; ; ) {
     const lost = await database.run(FIND_LOST, [registry.types, MOST, after])
-    for (const group of grouped(lost)) rescued += await rescueGroup(group, parts)
+    found += lost.length
+    for (const group of grouped(lost)) {
+      const ended = await rescueGroup(group, parts)
+      processed += ended.rescued
+      failed += ended.refused
+    }
     if (lost.length < MOST) break
     after = lost.at(-1)!.id
   }
   await database.run(FORGET_DEAD_WORKERS, [])
-  return rescued
+  // Skipped: ended, or rescued by somebody else, between the look and the lock.
+  return batchResult({ found, processed, skipped: found - processed - failed, failed })
 }
 
-async function rescueGroup(lost: readonly LostRow[], parts: EngineParts): Promise<number> {
+interface Ended {
+  readonly rescued: number
+  /** Their domain could not be told. */
+  readonly refused: number
+}
+
+async function rescueGroup(lost: readonly LostRow[], parts: EngineParts): Promise<Ended> {
   const { type, tenantId } = lost[0]!
   const { database, registry, transactions, logger } = parts
   const definition = registry.get(type)
@@ -49,18 +62,21 @@ async function rescueGroup(lost: readonly LostRow[], parts: EngineParts): Promis
       parts.signal?.({ kind: 'RESCUED', jobId, status })
     }
     if (rows.length > 0) parts.onCommitted()
-    return rows.length
+    return { rescued: rows.length, refused: 0 }
   } catch (error) {
     if (lost.length > 1) {
-      let ended = 0
-      for (const job of lost) ended += await rescueGroup([job], parts)
-      return ended
+      const alone: Ended[] = []
+      for (const job of lost) alone.push(await rescueGroup([job], parts))
+      return {
+        rescued: alone.reduce((sum, { rescued }) => sum + rescued, 0),
+        refused: alone.reduce((sum, { refused }) => sum + refused, 0),
+      }
     }
     logger.error(
       { err: error, type, jobId: lost[0]!.id },
       'A lost job could not be ended; the next rescue tries again.',
     )
-    return 0
+    return { rescued: 0, refused: 1 }
   }
 }
 

@@ -12,7 +12,7 @@ export interface JobsOptions {
   readonly concurrencyPerThread?: number
   /** Size of each thread's pool, at least 3. Handlers' transactions take at most two less at once. Default 8. */
   readonly connectionsPerThread?: number
-  /** Absolute path of compiled JavaScript that exports `jobDefinitions: JobDefinition[]`. */
+  /** Absolute path of compiled JavaScript that exports `jobDefinitions: JobDefinition[]` and may export `jobSchedules: Schedule[]`. */
   readonly definitionsModule: string
   readonly logger: JobLogger
   /** A thread committed something that others may want to see; coalesced. */

@@ -7,6 +7,8 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { Database, isUnreachable } from '../../database/index.ts'
 import { Engine } from '../engine/engine.ts'
+import { ENGINE_SCHEDULES } from '../periodic/own-jobs.ts'
+import type { Schedule } from '../periodic/schedule.ts'
 import { redactedStack } from '../redact.ts'
 import type { AnyJobDefinition } from '../registry.ts'
 import { BEAT_MS, beatOf, type FromThread, heldOf, type LogLevel, type ThreadSetup, type ToThread } from './protocol.ts'
@@ -106,14 +108,19 @@ async function start(): Promise<void> {
   try {
     const module = (await import(pathToFileURL(setup.definitionsModule).href)) as {
       jobDefinitions?: unknown
+      jobSchedules?: unknown
       release?: () => unknown
     }
     release = module.release ?? null
     if (!Array.isArray(module.jobDefinitions))
       throw new Error(`${setup.definitionsModule} has no export "jobDefinitions" that is a list.`)
+    const schedules = module.jobSchedules ?? []
+    if (!Array.isArray(schedules))
+      throw new Error(`The export "jobSchedules" of ${setup.definitionsModule} is no list.`)
     engine = new Engine({
       database,
       definitions: module.jobDefinitions as AnyJobDefinition[],
+      schedules: [...ENGINE_SCHEDULES, ...(schedules as Schedule[])],
       concurrency: setup.concurrency,
       logger,
       onCommitted: committed,

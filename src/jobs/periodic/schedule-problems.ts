@@ -4,6 +4,8 @@ import type { ScheduleOptions } from './schedule.ts'
 import { zoneOf } from './zone.ts'
 
 const NAME = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
+/** With a slot behind it, it is a correlation id, of which 100 characters pass everywhere. */
+const LONGEST_NAME = 70
 const SHORTEST_MS = 1_000
 const LONGEST_MS = 2_147_483_647
 const MOST_MISSED = 100
@@ -12,8 +14,8 @@ const MOST_MISSED = 100
 export function scheduleProblems<Payload>(options: ScheduleOptions<Payload>): string[] {
   const problems: string[] = []
   const { name, job, payload, everyMs, cron, missed, missedLimit, overlap } = options
-  if (!NAME.test(name) || name.length > 100)
-    problems.push('its name is not of the form `area.action` (lower case, dotted, at most 100 characters).')
+  if (!NAME.test(name) || name.length > LONGEST_NAME)
+    problems.push(`its name is not of the form \`area.action\` (lower case, dotted, at most ${LONGEST_NAME} characters).`)
   if (everyMs !== undefined && cron !== undefined)
     problems.push('it has both `everyMs` and `cron`; which one counts would be a guess. Give one.')
   else if (everyMs !== undefined) problems.push(...intervalProblems(options, everyMs))

@@ -1,0 +1,109 @@
+import type { EngineParts } from '../engine/parts.ts'
+import { fireDue } from './fire.ts'
+import { firingsAfter } from './firings.ts'
+import { Rounds } from './rounds.ts'
+import type { Schedule } from './schedule.ts'
+import { DECLARE_SCHEDULES, NOW } from './sql/declare-schedules.ts'
+import { LOOK } from './sql/due-schedules.ts'
+
+/** Longest pause between two looks: an operator may have resumed a schedule, or somebody declared it anew. */
+const LONGEST_PAUSE_MS = 2_000
+/** A round that went wrong is followed by one after this, doubling up to half a minute. */
+const FIRST_TROUBLE_MS = 250
+const LONGEST_TROUBLE_MS = 30_000
+/** A run to be cancelled may be in a transaction of its own: its schedule then waits, and must not stop the others. */
+const LOCK_TIMEOUT_MS = 500
+
+/**
+ * Fires the schedules that this process declares. Every engine looks, at its own pace; the row of the schedule and the
+ * rows of its slots decide which one fires. Nothing is kept here that an outage could lose (pains 10, 22–24, 39).
+ */
+export class Scheduler {
+  readonly #parts: EngineParts
+  readonly #schedules: readonly Schedule[]
+  readonly #rounds: Rounds
+  readonly #onFired: () => void
+  #troubles = 0
+  /** The last trouble of each schedule, said once. */
+  readonly #troubled = new Map<string, string>()
+
+  /** @throws Error when a schedule's job is not among the registry's, or two have one name */
+  constructor(parts: EngineParts, schedules: readonly Schedule[], onFired: () => void) {
+    const problems = schedules.flatMap(({ name, job }, index) => [
+      ...(parts.registry.types.includes(job.type)
+        ? []
+        : [`- ${name}: its job "${job.type}" is not among the definitions of this process. Add it.`]),
+      ...(schedules.findIndex((other) => other.name === name) === index
+        ? []
+        : [`- ${name}: another schedule has this name too. Names are unique; rename one.`]),
+    ])
+    if (problems.length > 0)
+      throw new Error(`The schedules cannot be used; nothing was started.\n${problems.join('\n')}`)
+    this.#parts = parts
+    this.#schedules = schedules
+    this.#onFired = onFired
+    this.#rounds = new Rounds(() => this.#round())
+  }
+
+  async start(): Promise<void> {
+    if (this.#schedules.length === 0) return
+    const { database } = this.#parts
+    const [clock] = await database.run(NOW, [])
+    const rows = this.#schedules.map(({ job, payload, ...schedule }) => ({
+      ...schedule,
+      jobType: job.type,
+      payload: JSON.parse(payload) as unknown,
+      nextSlot: firingsAfter(schedule, clock!.now.getTime()).next().value?.at ?? null,
+    }))
+    await database.run(DECLARE_SCHEDULES, [JSON.stringify(rows)])
+    this.#rounds.start()
+  }
+
+  stop(): Promise<void> {
+    return this.#rounds.stop()
+  }
+
+  async #round(): Promise<number> {
+    const { database, registry, logger } = this.#parts
+    try {
+      const names = this.#schedules.map(({ name }) => name)
+      const schedules = await database.run(LOOK, [names, registry.types])
+      this.#troubles = 0
+      for (const { name, inMs } of schedules) if (inMs <= 0) await this.#fire(name)
+      const soonest = Math.min(LONGEST_PAUSE_MS, ...schedules.flatMap(({ inMs }) => (inMs > 0 ? [inMs] : [])))
+      // A little apart from the other engines, of which one is enough.
+      return soonest + Math.random() * 20
+    } catch (error) {
+      // Said once per doubling: an outage of hours must not fill the log (pain 4).
+      const wait = Math.min(FIRST_TROUBLE_MS * 2 ** this.#troubles++, LONGEST_TROUBLE_MS)
+      logger.warn({ err: error }, `The due schedules could not be read; trying again in ${wait} ms.`)
+      return wait
+    }
+  }
+
+  async #fire(name: string): Promise<void> {
+    const { database, registry, workerId, logger, signal } = this.#parts
+    try {
+      const fired = await database.rawTransaction((tx) => fireDue(tx, registry, name, workerId), {
+        lockTimeoutMs: LOCK_TIMEOUT_MS,
+      })
+      this.#troubled.delete(name)
+      if (fired === null) return
+      const { jobs, missed, overlapped } = fired
+      if (missed.length > 0)
+        logger.warn(
+          { schedule: name, from: missed[0], to: missed.at(-1), slots: missed.length },
+          'Slots of a schedule had passed before anybody fired them; its policy leaves them out.',
+        )
+      if (overlapped.length > 0)
+        logger.warn({ schedule: name, slots: overlapped }, 'An earlier run is not over yet; the schedule skips a run.')
+      for (const { slot, jobId } of jobs) signal?.({ kind: 'FIRED', schedule: name, slot, jobId })
+      if (jobs.length > 0) this.#onFired()
+    } catch (error) {
+      const text = String(error)
+      if (this.#troubled.get(name) === text) return
+      this.#troubled.set(name, text)
+      logger.error({ err: error, schedule: name }, 'A schedule could not be fired; it is tried again every few seconds.')
+    }
+  }
+}
