@@ -20,7 +20,7 @@ export const jobDefinitions: readonly AnyJobDefinition[] = [
 ]
 
 /** What recurs. */
-export const schedules: readonly Schedule[] = reminder.schedules
+export const jobSchedules: readonly Schedule[] = reminder.schedules
 
 /** Called when the thread has stopped its engine: an idle connection would keep it from ending. */
 export const release = (): void => outgoing?.transport.close()

@@ -10,7 +10,7 @@ create table mail (
   id uuid not null,
   kind varchar(100) not null,
   about_id uuid not null,
-  key varchar(200) not null check (key <> ''),
+  key varchar(300) not null check (key <> ''),
   recipient varchar(200) not null,
   locale varchar(35) not null,
   -- Ids, codes and numbers that the text needs and that cannot be read again.
