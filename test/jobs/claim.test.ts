@@ -22,7 +22,11 @@ async function claimerOf(definitions: readonly AnyJobDefinition[]) {
     onCommitted: () => {},
     signal: null,
   })
-  return { workerId, claim: async (count: number) => (await claimer.claim(count)).jobs, claimer }
+  const claim = async (jobs: number, atOnce = jobs) => {
+    const taken = await claimer.claim({ jobs, atOnce })
+    return [...taken.gated, ...taken.jobs]
+  }
+  return { workerId, claim, claimer }
 }
 
 const tenant = (n: number) => `0193a000-0000-7000-9000-${String(n).padStart(12, '0')}`
@@ -95,7 +99,7 @@ test('more lanes than one look takes: each of them is served, also those far beh
   const [due] = await enqueueNumbers(db, job, [1], { tenantId: tenant(10_700) })
   const { claim, claimer } = await claimerOf([job])
   expect(await claim(10)).toMatchObject([{ id: due }])
-  const { nextDueInMs } = await claimer.claim(10)
+  const { nextDueInMs } = await claimer.claim({ jobs: 10, atOnce: 10 })
   expect(nextDueInMs).toBeGreaterThan(3_000_000)
 })
 

@@ -1,6 +1,7 @@
 import type { AnyJobDefinition } from '../registry.ts'
 import type { ClaimedRow } from '../sql/claim.ts'
 import type { SettledRow } from '../sql/settle.ts'
+import type { Ending } from './ending.ts'
 
 /** Why a running attempt is told to stop. */
 export type AbortCause = 'TIMEOUT' | 'CANCEL' | 'SUPERSEDED' | 'STOP'
@@ -28,7 +29,10 @@ export class Attempt {
   readonly job: ClaimedRow
   readonly definition: AnyJobDefinition
   readonly claimedAt = performance.now()
+  /** Null again when it turned out that it may not begin yet. */
   beganAt: number | null = null
+  /** The outside service that it is about to call, once that is known (gates/breakers.ts). */
+  dependency: string | null = null
   /** Set once the ending is decided, by whoever was first: the handler, the time-out, a cancel, the stop. */
   ended = false
   abortedFor: AbortCause | null = null
@@ -36,6 +40,8 @@ export class Attempt {
   inTransaction = false
   /** The status the job got in the handler's own commit; null as long as the engine has to settle it. */
   settledAs: SettledRow['status'] | null = null
+  /** How the handler's own transaction ended it. */
+  settledBy: Ending | null = null
   // Most handlers never look at the signal, and an AbortController is the dearest thing in a no-op attempt.
   #controller: AbortController | null = null
 

@@ -1,7 +1,8 @@
 import { v4 as uuidv4 } from 'uuid'
-import { CLAIM, type ClaimedRow } from '../sql/claim.ts'
+import { CLAIM, CLAIM_GATED, type ClaimedRow } from '../sql/claim.ts'
 import { FIND_LANES, type LaneRow } from '../sql/find-lanes.ts'
 import { INSTALLATION } from '../tenant.ts'
+import { Lanes, type Lane } from './lanes.ts'
 import type { EngineParts } from './parts.ts'
 
 /** Most lanes per type in one look. */
@@ -10,15 +11,16 @@ const MOST_LANES = 500
 /** Even while jobs flow, look at all lanes again so often: for tenants and jobs that appeared behind the marks. */
 const LOOK_AGAIN_MS = 1_000
 
-interface Lane {
-  readonly type: string
-  readonly tenantId: string
-  readonly urgency: number
-  /** Nothing that is due earlier is left in it, as far as we saw. Milliseconds since 1970; null at first. */
-  mark: number | null
+/** How many jobs an engine has room for. */
+export interface Room {
+  readonly jobs: number
+  /** How many of them would begin at once: a job of a limited type counts as running from its claim on. */
+  readonly atOnce: number
 }
 
 export interface Claimed {
+  /** Those of gated types, to be begun before everything else. */
+  readonly gated: readonly ClaimedRow[]
   readonly jobs: readonly ClaimedRow[]
   /** When nothing was found: milliseconds until the next job is due, if one is known. */
   readonly nextDueInMs: number | null
@@ -31,7 +33,8 @@ export interface Claimed {
  */
 export class Claimer {
   readonly #parts: EngineParts
-  #lanes: Lane[] = []
+  readonly #versions: readonly number[]
+  #lanes = new Lanes()
   #lookedAt = -Infinity
   // Engines begin at different tenants, so that they do not all stand at the same lane.
   #after = uuidv4()
@@ -39,87 +42,112 @@ export class Claimer {
 
   constructor(parts: EngineParts) {
     this.#parts = parts
+    this.#versions = parts.registry.types.map((type) => this.#versionOf(type))
   }
 
-  /** At most `count` jobs; each of them is an attempt begun, in a transaction that is committed. */
-  async claim(count: number): Promise<Claimed> {
-    for (;;) {
-      const fresh = this.#lanes.length === 0 || performance.now() - this.#lookedAt > LOOK_AGAIN_MS
-      if (fresh) await this.#look()
-      if (this.#lanes.length === 0) return { jobs: [], nextDueInMs: this.#nextDueInMs }
-      const jobs = await this.#take(count)
-      // Remembered lanes may have been emptied by others; only a fresh look can say that there is nothing.
-      if (jobs.length > 0 || fresh) return { jobs, nextDueInMs: null }
+  /** Each job is an attempt begun, in a transaction that is committed. */
+  async claim(room: Room): Promise<Claimed> {
+    if (performance.now() - this.#lookedAt <= LOOK_AGAIN_MS) {
+      const taken = await this.#take(room)
+      if (taken !== null) return taken
     }
+    // Remembered lanes may have been emptied by others, and lanes that look due may be full or for a newer release:
+    // only a round over all tenants can say that there is nothing.
+    this.#nextDueInMs = null
+    const first = this.#after
+    for (let wrapped = false; ; ) {
+      await this.#look()
+      const taken = await this.#take(room)
+      if (taken !== null) return taken
+      const atTheEnd = this.#after === INSTALLATION
+      if (wrapped ? atTheEnd || this.#after > first : atTheEnd && first === INSTALLATION) break
+      wrapped ||= atTheEnd
+    }
+    return { gated: [], jobs: [], nextDueInMs: this.#nextDueInMs }
   }
 
   /** Forgets what is known about lanes: something new may be due. */
   forget(): void {
-    this.#lanes = []
+    this.#lookedAt = -Infinity
   }
 
-  async #take(count: number): Promise<ClaimedRow[]> {
-    const lanes = this.#lanes.splice(0, count)
+  /** From the remembered lanes, until something was found or none is left; null when nothing was. */
+  async #take(room: Room): Promise<Claimed | null> {
+    for (;;) {
+      const gated = await this.#takeGated(room)
+      const jobs = await this.#takePlain(room.jobs - gated.length)
+      if (gated.length + jobs.length > 0) return { gated, jobs, nextDueInMs: null }
+      if (this.#lanes.empty) return null
+    }
+  }
+
+  async #takePlain(count: number): Promise<ClaimedRow[]> {
+    const lanes = this.#lanes.nextPlain(count)
+    if (lanes.length === 0) return []
     const share = Math.ceil(count / lanes.length)
     const jobs = await this.#parts.database.run(CLAIM, [
       lanes.map((lane) => lane.type),
+      lanes.map((lane) => this.#versionOf(lane.type)),
       lanes.map((lane) => lane.tenantId),
       lanes.map((lane) => lane.urgency),
-      lanes.map((lane) => (lane.mark === null ? '-infinity' : new Date(lane.mark).toISOString())),
+      lanes.map(markOf),
       share,
       count,
       this.#parts.workerId,
     ])
-    const taken = new Map<string, { jobs: number; lastDue: number }>()
-    for (const job of jobs) {
-      const of = taken.get(job.tenantId) ?? { jobs: 0, lastDue: 0 }
-      taken.set(job.tenantId, { jobs: of.jobs + 1, lastDue: Math.max(of.lastDue, job.due) })
-    }
-    // A lane that gave its whole share has probably more; one that gave less is done until the next look.
-    for (const lane of lanes) {
-      const of = taken.get(lane.tenantId)
-      if (of === undefined || of.jobs < share) continue
-      this.#lanes.push({ ...lane, mark: of.lastDue })
-    }
+    this.#lanes.served(lanes, count, share, jobs)
+    return jobs
+  }
+
+  /** Of one type at a time. Where others wait too, they keep half of what is free. */
+  async #takeGated({ atOnce }: Room): Promise<ClaimedRow[]> {
+    const lanes = this.#lanes.nextGated()
+    if (lanes.length === 0) return []
+    const most = this.#lanes.empty ? atOnce : Math.ceil(atOnce / 2)
+    const share = Math.ceil(most / this.#lanes.fertile(lanes))
+    const jobs = await claimGated(this.#parts, lanes, most, share, false)
+    this.#lanes.served(lanes, most, share, jobs)
     return jobs
   }
 
   async #look(): Promise<void> {
-    const started = this.#after
-    let wrapped = started === INSTALLATION
-    this.#nextDueInMs = null
-    // On until something is due or every tenant was seen; a look that reached the last tenant goes on at the first.
-    for (;;) {
-      await this.#lookFrom(this.#after)
-      if (this.#lanes.length > 0 || (wrapped && (this.#after === INSTALLATION || this.#after > started))) break
-      if (this.#after === INSTALLATION) wrapped = true
-    }
-    this.#lookedAt = performance.now()
-  }
-
-  async #lookFrom(first: string): Promise<void> {
-    const rows = await this.#parts.database.run(FIND_LANES, [this.#parts.registry.types, first, MOST_LANES])
+    const { database, registry } = this.#parts
+    const rows = await database.run(FIND_LANES, [registry.types, this.#versions, this.#after, MOST_LANES])
     this.#after = continueAfter(rows)
-    this.#lanes = dueLanes(rows)
+    this.#lanes.replace(rows)
+    this.#lookedAt = performance.now()
     for (const { dueInMs } of rows)
       if (dueInMs > 0) this.#nextDueInMs = Math.min(dueInMs, this.#nextDueInMs ?? Infinity)
   }
+
+  #versionOf(type: string): number {
+    return this.#parts.registry.get(type).payloadVersion ?? 1
+  }
 }
 
-/** One lane per tenant: its most urgent, and of equally urgent ones that whose first job waits longest. */
-function dueLanes(rows: readonly LaneRow[]): Lane[] {
-  const best = new Map<string, LaneRow>()
-  for (const row of rows) {
-    if (row.dueInMs > 0) continue
-    const other = best.get(row.tenantId)
-    const better =
-      other === undefined ||
-      row.urgency < other.urgency ||
-      (row.urgency === other.urgency && row.dueInMs < other.dueInMs)
-    if (better) best.set(row.tenantId, row)
-  }
-  return [...best.values()].map(({ type, tenantId, urgency }) => ({ type, tenantId, urgency, mark: null }))
+/** Lanes of one type. `suspects`: a job that was running when a worker died, instead of those that were not. */
+export function claimGated(
+  parts: EngineParts,
+  lanes: readonly Lane[],
+  most: number,
+  share: number,
+  suspects: boolean,
+): Promise<ClaimedRow[]> {
+  const { type } = lanes[0]!
+  return parts.database.run(CLAIM_GATED, [
+    type,
+    parts.registry.get(type).payloadVersion ?? 1,
+    lanes.map((lane) => lane.tenantId),
+    lanes.map((lane) => lane.urgency),
+    lanes.map(markOf),
+    most,
+    share,
+    parts.workerId,
+    suspects,
+  ])
 }
+
+const markOf = ({ mark }: Lane): string => (mark === null ? '-infinity' : new Date(mark).toISOString())
 
 /** Where the next look begins: after the last tenant that every type's list reached; else at the first. */
 function continueAfter(rows: readonly LaneRow[]): string {

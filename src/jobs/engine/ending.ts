@@ -25,6 +25,14 @@ export const SUCCEEDED: Ending = plain('SUCCEEDED')
 /** Claimed but never begun: the job goes back as if nothing had happened. */
 export const NOT_BEGUN: Ending = { ...plain('BACK'), reason: 'job.not_begun' }
 
+/** The outside service is known to be away: due again when it may be tried, no attempt spent. */
+export const breakerOpen = (dependency: string, delayMs: number): Ending => ({
+  ...plain('BACK'),
+  delayMs,
+  reason: 'job.breaker_open',
+  message: safeMessage(dependency),
+})
+
 /** Begun, but the process stops: no attempt is spent (pain 43). */
 export const INTERRUPTED: Ending = { ...plain('BACK'), reason: 'job.interrupted' }
 

@@ -7,6 +7,7 @@ import { rescueTask, WATCHING } from '../periodic/on-the-spot.ts'
 import type { Schedule } from '../periodic/schedule.ts'
 import { Scheduler } from '../periodic/scheduler.ts'
 import { Ticker } from '../periodic/ticker.ts'
+import { Isolation } from '../gates/isolation.ts'
 import { Claimer } from './claimer.ts'
 import { giveBackForgotten } from './forgotten.ts'
 import type { JobLogger } from '../job-logger.ts'
@@ -57,11 +58,12 @@ export class Engine {
   readonly #parts: EngineParts
   readonly #claimer: Claimer
   readonly #workbench: Workbench
+  readonly #isolation: Isolation
   readonly #leaseMs: number
   readonly #rescueMs: number
   readonly #periodic: readonly (Ticker | Scheduler)[]
   #loop: Promise<void> | null = null
-  #stopping = false
+  readonly #stopping = new AbortController()
   #renewal: NodeJS.Timeout | null = null
   #unknownWatch: NodeJS.Timeout | null = null
   #forgottenWatch: NodeJS.Timeout | null = null
@@ -87,6 +89,7 @@ export class Engine {
     }
     this.#claimer = new Claimer(this.#parts)
     this.#workbench = new Workbench(this.#parts, options.concurrency ?? 16, () => this.#wakeUp())
+    this.#isolation = new Isolation(this.#parts, this.#workbench)
     this.#periodic = [
       // The rescue by itself: nothing that takes long may keep it waiting.
       new Ticker(this.#parts, [rescueTask(this.#rescueMs)]),
@@ -125,7 +128,7 @@ export class Engine {
    * lease last. Resolves at the deadline at the latest, even without a database.
    */
   async stop(deadlineMs = 10_000): Promise<void> {
-    this.#stopping = true
+    this.#stopping.abort()
     this.#wakeUp()
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, deadlineMs).unref())
     const stopped = (async () => {
@@ -147,20 +150,24 @@ export class Engine {
   async #claimUntilStopped(): Promise<void> {
     let pause = HOTTEST_MS
     let troubles = 0
-    while (!this.#stopping) {
-      const room = Math.min(this.#workbench.room(), LARGEST_CLAIM)
-      if (room <= 0) {
-        await this.#sleep(IDLEST_MS)
-        continue
-      }
+    while (!this.#stopping.signal.aborted) {
       this.#woken = false
       try {
-        const { jobs, nextDueInMs } = await this.#claimer.claim(room)
+        await this.#isolation.visit(this.#stopping.signal)
+        const room = this.#workbench.room()
+        if (room.jobs <= 0 || this.#stopping.signal.aborted) {
+          await this.#sleep(IDLEST_MS)
+          continue
+        }
+        const { gated, jobs, nextDueInMs } = await this.#claimer.claim({
+          ...room,
+          jobs: Math.min(room.jobs, LARGEST_CLAIM),
+        })
         troubles = 0
-        if (jobs.length > 0) {
+        if (gated.length + jobs.length > 0) {
           pause = HOTTEST_MS
-          this.#parts.signal?.({ kind: 'CLAIMED', jobs: jobs.length })
-          this.#workbench.add(jobs)
+          this.#parts.signal?.({ kind: 'CLAIMED', jobs: gated.length + jobs.length })
+          this.#workbench.add(gated, jobs)
           continue
         }
         this.#parts.signal?.({ kind: 'IDLE' })
@@ -212,7 +219,7 @@ export class Engine {
   }
 
   #sleep(ms: number): Promise<void> {
-    if (this.#stopping) return Promise.resolve()
+    if (this.#stopping.signal.aborted) return Promise.resolve()
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#wakeUp(), ms)
       this.#wake = () => {

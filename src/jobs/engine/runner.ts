@@ -9,6 +9,8 @@ import type { EngineParts } from './parts.ts'
 
 /** What the engine does with an attempt once its handler has answered. */
 export interface Verdicts {
+  /** Whether the outside service that the attempt depends on may be called; when not, the attempt has ended. */
+  admit(attempt: Attempt, payload: unknown): Promise<boolean>
   /** The attempt ended so; write it. Ignored when the attempt has ended already. */
   decide(attempt: Attempt, ending: Ending): void
   /** The handler wrote the ending itself. */
@@ -22,6 +24,7 @@ export async function runOne(attempt: Attempt, parts: EngineParts, verdicts: Ver
   const { definition, job } = attempt
   try {
     const payload = parsePayload(definition, job.payload)
+    if (definition.dependency !== undefined && !(await verdicts.admit(attempt, payload))) return
     const result = await definition.run!(payload, new AttemptContext(attempt, parts))
     if (attempt.settledAs !== null) verdicts.settledByHandler(attempt)
     else verdicts.decide(attempt, endingOf(result))
@@ -40,7 +43,8 @@ export async function runOne(attempt: Attempt, parts: EngineParts, verdicts: Ver
  * that fails nothing has been written, so each job then runs by itself: the bad one fails alone (J56).
  */
 export async function runTogether(attempts: readonly Attempt[], parts: EngineParts, verdicts: Verdicts): Promise<void> {
-  const runnable = attempts.filter((attempt) => readable(attempt, verdicts))
+  const runnable: Attempt[] = []
+  for (const attempt of attempts) if (await mayRun(attempt, verdicts)) runnable.push(attempt)
   try {
     await inOneTransaction(runnable, parts, verdicts)
   } catch (error) {
@@ -73,6 +77,7 @@ async function inOneTransaction(attempts: readonly Attempt[], parts: EngineParts
           const endings = pairs(ours, results)
           const rows = await settle(tx, endings)
           if (rows.length !== ours.length) throw new Superseded()
+          for (const { attempt, ending } of endings) attempt.settledBy = ending
           const statuses = new Map(rows.map((row) => [row.id, row.status]))
           return ours.map((attempt) => ({ attempt, status: statuses.get(attempt.job.id)! }))
         },
@@ -106,10 +111,11 @@ function pairs(attempts: readonly Attempt[], results: readonly JobResult[]) {
   return attempts.map((attempt, index) => ({ attempt, ending: endingOf(results[index]!) }))
 }
 
-function readable(attempt: Attempt, verdicts: Verdicts): boolean {
+async function mayRun(attempt: Attempt, verdicts: Verdicts): Promise<boolean> {
+  const { definition, job } = attempt
   try {
-    parsePayload(attempt.definition, attempt.job.payload)
-    return true
+    const payload = parsePayload(definition, job.payload)
+    return definition.dependency === undefined || (await verdicts.admit(attempt, payload))
   } catch (error) {
     concludeThrown(attempt, error, verdicts)
     return false

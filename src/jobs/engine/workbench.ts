@@ -1,6 +1,8 @@
+import { Breakers } from '../gates/breakers.ts'
 import type { ClaimedRow } from '../sql/claim.ts'
 import { STILL_HELD } from '../sql/claim-proof.ts'
 import { Attempt } from './attempt.ts'
+import type { Room } from './claimer.ts'
 import { type Ending, INTERRUPTED, NOT_BEGUN, timedOut } from './ending.ts'
 import type { EngineParts } from './parts.ts'
 import { runOne, runTogether, type Verdicts } from './runner.ts'
@@ -22,6 +24,8 @@ const LONGEST_DEAF_MS = 30_000
 /** Most jobs of one `runMany`. */
 const LARGEST_BATCH = 100
 
+const NO_ROOM: Room = { jobs: 0, atOnce: 0 }
+
 /**
  * The jobs in one engine's hands: a short queue of what was claimed ahead, the handlers at work, and the endings
  * on their way to the database.
@@ -31,6 +35,7 @@ export class Workbench implements Verdicts {
   readonly #concurrency: number
   readonly #onRoom: () => void
   readonly #settler: Settler
+  readonly #breakers: Breakers
   readonly #held = new Map<string, Attempt>()
   /** Attempts whose handler has not returned, each with the slot it occupies; a batch shares one. */
   readonly #running = new Map<Attempt, object>()
@@ -43,11 +48,14 @@ export class Workbench implements Verdicts {
   /** How long handlers take lately, in milliseconds. */
   #usualMs = FIRST_GUESS_MS
   #quiet: (() => void)[] = []
+  /** Asked again each time that an attempt has ended. */
+  readonly #watchers = new Set<() => void>()
 
   constructor(parts: EngineParts, concurrency: number, onRoom: () => void) {
     this.#parts = parts
     this.#concurrency = concurrency
     this.#onRoom = onRoom
+    this.#breakers = new Breakers(parts)
     this.#settler = new Settler(parts, (attempt, status) => this.#finished(attempt, status))
   }
 
@@ -65,34 +73,62 @@ export class Workbench implements Verdicts {
    * By the handlers' time and not by the jobs that end per second: that is low when batches are small, and
    * batches would stay small.
    */
-  room(): number {
-    if (this.#closing) return 0
+  room(): Room {
+    if (this.#closing) return NO_ROOM
     const ahead = Math.min(MOST_AHEAD, Math.round((this.#concurrency * AHEAD_MS) / this.#usualMs))
     const target = this.#concurrency - this.#slots + ahead
     const room = target - this.#queue.length
     // Half empty before it asks again, so that claims are few and large.
-    return room * 2 >= target ? room : 0
+    if (room * 2 < target) return NO_ROOM
+    // One at the least, which then waits for the next free slot: where others fill the queue, none would be free ever.
+    return { jobs: room, atOnce: Math.max(1, this.#concurrency - this.#slots - this.#queue.length) }
   }
 
-  add(jobs: readonly ClaimedRow[]): void {
-    for (const job of jobs) {
-      const attempt = new Attempt(job, this.#parts.registry.get(job.type))
-      this.#held.set(job.id, attempt)
-      this.#queue.push(attempt)
-    }
+  /** `first`: those that are to begin before what was claimed ahead. */
+  add(first: readonly ClaimedRow[], jobs: readonly ClaimedRow[]): void {
+    this.#queue = [...this.#attempts(first), ...this.#queue, ...this.#attempts(jobs)]
     this.#tick ??= setInterval(() => this.#onTick(), TICK_MS)
     if (this.#closing) this.#giveBackQueue()
     else this.#begin()
   }
 
+  /** Resolves when `holds` is so, at the latest after so long or at the abort. */
+  async until(holds: () => boolean, withinMs: number, stop: AbortSignal): Promise<void> {
+    if (holds() || stop.aborted || withinMs <= 0) return
+    await new Promise<void>((resolve) => {
+      const over = () => {
+        clearTimeout(timer)
+        stop.removeEventListener('abort', over)
+        this.#watchers.delete(look)
+        resolve()
+      }
+      const look = () => {
+        if (holds()) over()
+      }
+      const timer = setTimeout(over, withinMs)
+      stop.addEventListener('abort', over)
+      this.#watchers.add(look)
+    })
+  }
+
+  async admit(attempt: Attempt, payload: unknown): Promise<boolean> {
+    const refusal = await this.#breakers.refusal(attempt, payload)
+    if (refusal === null || attempt.ended) return !attempt.ended
+    attempt.beganAt = null
+    this.decide(attempt, refusal)
+    return false
+  }
+
   decide(attempt: Attempt, ending: Ending): void {
     if (attempt.ended) return
     attempt.ended = true
+    this.#breakers.observe(attempt, ending)
     this.#settler.add(attempt, ending)
   }
 
   settledByHandler(attempt: Attempt): void {
     attempt.ended = true
+    if (attempt.settledBy !== null) this.#breakers.observe(attempt, attempt.settledBy)
     this.#finished(attempt, attempt.settledAs)
   }
 
@@ -113,6 +149,7 @@ export class Workbench implements Verdicts {
     // Whatever these handlers still do is fenced off from here on.
     for (const attempt of this.#running.keys()) this.decide(attempt, INTERRUPTED)
     await this.#settler.empty()
+    await this.#breakers.written()
     this.abandon()
   }
 
@@ -173,8 +210,10 @@ export class Workbench implements Verdicts {
     const slot = this.#running.get(attempt)
     if (slot === undefined) return
     this.#running.delete(attempt)
-    const tookMs = performance.now() - (attempt.beganAt ?? 0)
-    this.#usualMs = Math.max(LEAST_MS, this.#usualMs + (tookMs - this.#usualMs) / 8)
+    if (attempt.beganAt !== null) {
+      const tookMs = performance.now() - attempt.beganAt
+      this.#usualMs = Math.max(LEAST_MS, this.#usualMs + (tookMs - this.#usualMs) / 8)
+    }
     for (const other of this.#running.values()) if (other === slot) return
     this.#slots--
     if (!this.#closing) this.#begin()
@@ -191,10 +230,19 @@ export class Workbench implements Verdicts {
           ? { kind: 'SUPERSEDED', jobId: id, attempt: number }
           : { kind: 'ENDED', jobId: id, attempt: number, status },
       )
+    for (const look of this.#watchers) look()
     if (this.#held.size === 0 && this.#tick !== null) {
       clearInterval(this.#tick)
       this.#tick = null
     }
+  }
+
+  #attempts(jobs: readonly ClaimedRow[]): Attempt[] {
+    return jobs.map((job) => {
+      const attempt = new Attempt(job, this.#parts.registry.get(job.type))
+      this.#held.set(job.id, attempt)
+      return attempt
+    })
   }
 
   #giveBackQueue(): void {
@@ -221,8 +269,7 @@ export class Workbench implements Verdicts {
       }
       if (over >= LONGEST_DEAF_MS) this.#giveUpOn(attempt)
     }
-    const oldest = this.#queue[0]
-    if (oldest !== undefined && now - oldest.claimedAt > LONGEST_QUEUED_MS) this.#giveBackQueue()
+    if (this.#queue.some(({ claimedAt }) => now - claimedAt > LONGEST_QUEUED_MS)) this.#giveBackQueue()
     if (now - this.#lookedAt >= LOOK_MS && !this.#looking) void this.#look(now)
   }
 
