@@ -30,10 +30,12 @@ async function sent(content: MailContent, address = 'anna@acme.example'): Promis
   const server = await servers.mail()
   const { job, transport } = deliveryTo(at(server.port))
   transports.push(transport)
-  const { signals } = await engines.start([job])
+  const { engine, signals } = await engines.start([job])
   script.say = () => content
   const { jobId } = await plan(db, await tenantWithAnna(db, address))
   await signals.first('ENDED', (signal) => signal.jobId === jobId)
+  // The next one of the test has a server of its own.
+  await engine.stop(500)
   return server.received[0]!
 }
 

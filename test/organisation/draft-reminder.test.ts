@@ -8,7 +8,7 @@ import {
   planActivationFailedMail,
 } from '../../src/domain/organisation/index.ts'
 import type { Call } from '../../src/domain/call.ts'
-import { enqueue } from '../../src/jobs/index.ts'
+import { enqueue, enqueueMany } from '../../src/jobs/index.ts'
 import { useDatabase } from '../harness/database.ts'
 import { finished, useEngines } from '../jobs/support.ts'
 import { activate, discard, newTenant } from './tenant.ts'
@@ -32,9 +32,9 @@ const delivery = composeMail({
 beforeEach(async () => {
   sent = []
   await db.pool.query(`delete from job; delete from job_finished; truncate mail`)
-  // One open draft per tenant: those of the tests before are no candidates of this one.
-  await db.pool.query(`update org_model_version set created_at = now() where status = 'DRAFT'`)
-  await db.pool.query(`update org_model_operation set created_at = now()`)
+  // What the tests before left open is no candidate of this one.
+  await pastTheTriggers(`update org_model_version set created_at = now() where status = 'DRAFT'`)
+  await pastTheTriggers(`update org_model_operation set created_at = now()`)
 })
 
 /** Runs the check once; answers with what it counted. */
@@ -79,9 +79,14 @@ const member = (call: Call, subject: string) =>
 
 /** As if the draft had been opened, and edited, so many days ago. */
 async function age(draftId: string, days: number) {
-  const back = `now() - make_interval(hours => 24 * $2, mins => 1)`
-  await db.pool.query(`update org_model_version set created_at = ${back} where id = $1`, [draftId, days])
-  await db.pool.query(`update org_model_operation set created_at = ${back} where version_id = $1`, [draftId, days])
+  const back = `now() - interval '${days * 24} hours 1 minute'`
+  await pastTheTriggers(`update org_model_version set created_at = ${back} where id = '${draftId}'`)
+  await pastTheTriggers(`update org_model_operation set created_at = ${back} where version_id = '${draftId}'`)
+}
+
+/** The operation log only grows, says a trigger; a test that cannot wait for days has to write over it. */
+async function pastTheTriggers(sql: string) {
+  await db.pool.query(`begin; set local session_replication_role = replica; ${sql}; commit`)
 }
 
 const editBy = (call: Call, subject: string) =>
@@ -115,7 +120,16 @@ test('J50 J54 a second run plans nothing again; after as many days again there i
 test('J60 four checks at once plan one mail per draft', async () => {
   await tenantWithDraft(7)
   await tenantWithDraft(7)
-  const runs = await Promise.all([check(), check(), check(), check()])
+  // At most one runs at a time: without that limit they are still right.
+  const { limits: _, ...job } = draftReminder({ days: 7, locale: 'en' }).job
+  const { signals } = await engines.start([job])
+  const jobs = await enqueueMany(
+    db.database,
+    job,
+    [1, 2, 3, 4].map(() => ({ tenantId: null, payload: {}, correlationId: 'c', triggeredBy: 'system' })),
+  )
+  await signals.ended(4)
+  const runs = await Promise.all(jobs.map(async ({ jobId }) => (await finished(db, jobId))!))
   const processed = runs.map(({ output }) => (output as { processed: number }).processed)
   expect(processed.reduce((sum, count) => sum + count, 0)).toBe(2)
   expect(await mails()).toHaveLength(2)
