@@ -1,5 +1,5 @@
 import { composeMail, smtpTransport } from '../domain/mail/index.ts'
-import { draftReminder, ORGANISATION_MAIL } from '../domain/organisation/index.ts'
+import { draftReminder, ORGANISATION_MAIL, organisationUpkeep } from '../domain/organisation/index.ts'
 import type { AnyJobDefinition, Schedule } from '../jobs/index.ts'
 import { drafts } from './composition.ts'
 import { readDomainSettings } from './configuration.ts'
@@ -17,10 +17,11 @@ export const jobDefinitions: readonly AnyJobDefinition[] = [
   drafts.resolutionJob,
   composeMail({ kinds: ORGANISATION_MAIL, outgoing }),
   reminder.job,
+  ...organisationUpkeep.jobs,
 ]
 
 /** What recurs. */
-export const jobSchedules: readonly Schedule[] = reminder.schedules
+export const jobSchedules: readonly Schedule[] = [...reminder.schedules, ...organisationUpkeep.schedules]
 
 /** Called when the thread has stopped its engine: an idle connection would keep it from ending. */
 export const release = (): void => outgoing?.transport.close()

@@ -62,6 +62,7 @@ export {
   type ModelValue,
 } from './model/model.ts'
 export { netChanges, type NetChange, type NetChangeKind } from './model/net-change.ts'
+export { organisationUpkeep } from './periodic/upkeep.ts'
 export { personKey, type Person, type PersonKey } from './people/person.ts'
 export { PeopleInvalidError, type PersonInput, type PersonProblem } from './people/resolve.ts'
 export {

@@ -10,7 +10,7 @@ import type { ResolutionJobPayload } from './resolution-job.ts'
  * Step D: writes every ending but success, in the transaction that settles the job, so that the two never
  * disagree. FAILED is final for a submission; between two attempts it is PENDING (C22).
  */
-export async function recordOutcomes(tx: Tx, outcomes: readonly JobOutcome<ResolutionJobPayload>[]): Promise<void> {
+export async function recordOutcomes(tx: Tx, outcomes: readonly ResolutionOutcome[]): Promise<void> {
   const ids = outcomes.map(({ payload }) => payload.resolutionId)
   const rows = await tx.query(BY_IDS_FOR_UPDATE, [JSON.stringify(ids)])
   const moves: TransitionRequest<ResolutionStatus>[] = []
@@ -28,11 +28,12 @@ export async function recordOutcomes(tx: Tx, outcomes: readonly JobOutcome<Resol
   await transitionMany(tx, resolutionLifecycle, moves)
 }
 
-type Outcome = JobOutcome<ResolutionJobPayload>
+/** An ending of a resolution's job. */
+export type ResolutionOutcome = JobOutcome<ResolutionJobPayload>
 
-const isOver = ({ status }: Outcome): boolean => status === 'FAILED' || status === 'CANCELLED'
+const isOver = ({ status }: ResolutionOutcome): boolean => status === 'FAILED' || status === 'CANCELLED'
 
-function moveOf(row: Resolution, outcome: Outcome): TransitionRequest<ResolutionStatus> {
+function moveOf(row: Resolution, outcome: ResolutionOutcome): TransitionRequest<ResolutionStatus> {
   const { code, message } = whatWentWrong(outcome)
   const { attempt, maxAttempts, nextAttemptAt, actor, correlationId } = outcome
   const over = isOver(outcome)
@@ -60,7 +61,7 @@ function moveOf(row: Resolution, outcome: Outcome): TransitionRequest<Resolution
 }
 
 /** Stable codes of the resolution for what the engine calls by its own names; safe sentences only (C47). */
-function whatWentWrong({ failure, reason, status }: Outcome): { code: string; message: string } {
+function whatWentWrong({ failure, reason, status }: ResolutionOutcome): { code: string; message: string } {
   if (failure === null) {
     const code = reason?.startsWith('orgmodel.') === true ? reason : 'orgmodel.resolution.cancelled'
     return {
@@ -82,7 +83,7 @@ function whatWentWrong({ failure, reason, status }: Outcome): { code: string; me
   }
 }
 
-async function noteAttempt(tx: Tx, row: Resolution, outcome: Outcome): Promise<void> {
+async function noteAttempt(tx: Tx, row: Resolution, outcome: ResolutionOutcome): Promise<void> {
   const { code, message } = whatWentWrong(outcome)
   await tx.query(NOTE_ATTEMPT, [row.id, outcome.attempt, outcome.nextAttemptAt, message, code])
 }
