@@ -29,7 +29,7 @@ create index job_finished_unsuccessful_of_type on job_finished (type, id) where 
 create index job_finished_unsuccessful_of_tenant on job_finished (tenant_id, id) where status <> 'SUCCEEDED';
 create index job_finished_by_code on job_finished (code, id) where code is not null;
 create index job_finished_blooms on job_finished using brin
-  (correlation_id text_bloom_ops (n_distinct_per_range = 1000), tenant_id uuid_bloom_ops (n_distinct_per_range = 200),
+  (correlation_id text_bloom_ops (n_distinct_per_range = 1000), tenant_id uuid_bloom_ops (n_distinct_per_range = 1000),
    type text_bloom_ops (n_distinct_per_range = 50))
   with (pages_per_range = 32, autosummarize = on);
 

@@ -1,12 +1,10 @@
-import { v7 as uuidv7 } from 'uuid'
 import type { Queryable } from '../../database/index.ts'
 import { NotFoundError } from '../../errors/index.ts'
 import { cancelJobs } from '../cancel.ts'
-import { storableJson } from '../json.ts'
 import type { OperatingParts } from '../operating/act.ts'
 import { type BulkResult, runBulk } from '../operating/bulk.ts'
 import { type By, checkedBy } from '../operating/by.ts'
-import { RECORD_ACTS } from '../sql/acts.ts'
+import { recordAct } from '../operating/record.ts'
 import { CANCEL_BATCH, LIVE_OF_BATCH } from '../sql/batches.ts'
 import { INSTALLATION, toTenantColumn } from '../tenant.ts'
 
@@ -63,8 +61,8 @@ export async function cancelBatchByOperator(
     const [batch] = await tx.run(CANCEL_BATCH, [batchId, null, by.actor, by.reason])
     if (batch === undefined) throw noSuchBatch()
     if (!batch.now) return
-    const act = { ...by, id: uuidv7(), act: 'CANCEL_BATCH', batchId, tenantId: batch.tenantId }
-    await tx.run(RECORD_ACTS, [storableJson([{ ...act, before: { cancelled: false }, after: { cancelled: true } }])])
+    const [before, after] = [{ cancelled: false }, { cancelled: true }]
+    await recordAct(tx, { ...by, act: 'CANCEL_BATCH', batchId, tenantId: batch.tenantId, before, after })
   })
   return runBulk(parts, { bulkId, act: 'CANCEL', filter: { batchId } }, by)
 }

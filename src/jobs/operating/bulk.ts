@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from 'uuid'
 import { isUnreachable, sqlState, statement } from '../../database/index.ts'
 import { ConflictError, UserError, ValidationError } from '../../errors/index.ts'
 import { jobTransaction } from '../engine/claim-transaction.ts'
@@ -10,6 +9,7 @@ import { type By, checkedBy } from './by.ts'
 import type { JobFilter } from './job-row.ts'
 import { jobsById } from './list.ts'
 import { perform } from './perform.ts'
+import { recordAct } from './record.ts'
 import { ACT_RULES, type JobAct } from './rules.ts'
 import { allowing, grouped, MOST_JOBS_IN_BULK, select } from './selection.ts'
 
@@ -172,7 +172,6 @@ async function conclude(
     gone: bulk.jobs - acted.size - refused,
     more: bulk.more,
   }
-  const closing = { ...by, id: uuidv7(), act: `BULK_${act}_DONE`, partOf: bulkId, after: result }
-  await parts.database.run(RECORD_ACTS, [storableJson([closing])])
+  await recordAct(parts.database, { ...by, act: `BULK_${act}_DONE`, partOf: bulkId, after: { ...result } })
   return result
 }

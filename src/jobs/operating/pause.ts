@@ -1,11 +1,9 @@
-import { v7 as uuidv7 } from 'uuid'
-import type { Database, SystemTx } from '../../database/index.ts'
+import type { Database } from '../../database/index.ts'
 import { ConflictError, NotFoundError } from '../../errors/index.ts'
-import { storableJson } from '../json.ts'
-import { type NewAct, RECORD_ACTS } from '../sql/acts.ts'
 import { PAUSE_TYPE } from '../sql/pause.ts'
 import { appendTypeEvent } from '../types/operator-event.ts'
 import { type By, checkedBy } from './by.ts'
+import { recordAct } from './record.ts'
 
 /** What a pause needs. */
 export interface PauseParts {
@@ -40,12 +38,6 @@ function changeType(database: Database, type: string, by: By, pause: boolean): P
     const event = pause ? 'job.type.paused' : 'job.type.resumed'
     await appendTypeEvent(tx, { type, event, ...by })
     const before = { paused: !pause, by: was.pausedBy, reason: was.pausedReason }
-    return record(tx, { ...by, act: pause ? 'PAUSE_TYPE' : 'RESUME_TYPE', type, before, after: { paused: pause } })
+    return recordAct(tx, { ...by, act: pause ? 'PAUSE_TYPE' : 'RESUME_TYPE', type, before, after: { paused: pause } })
   })
-}
-
-async function record(tx: SystemTx, act: Omit<NewAct, 'id'>): Promise<{ actId: string }> {
-  const id = uuidv7()
-  await tx.run(RECORD_ACTS, [storableJson([{ ...act, id }])])
-  return { actId: id }
 }

@@ -4,6 +4,7 @@ import type { SelectedGroup } from '../sql/bulk.ts'
 import { type SelectedRow, selecting } from '../sql/list-jobs.ts'
 import type { OperatingParts } from './act.ts'
 import type { JobFilter } from './job-row.ts'
+import { finishedThatFit } from './list.ts'
 import { ACT_RULES, type JobAct } from './rules.ts'
 
 /** Most jobs that one bulk act touches; run it again for the rest. */
@@ -31,7 +32,6 @@ export async function previewBulk(parts: OperatingParts, filter: JobFilter, act:
   const found = await select(parts.database, allowing(filter, act))
   const selected = found.slice(0, MOST_JOBS_IN_BULK)
   const others = (filter.statuses ?? STATUSES).filter((status) => !ACT_RULES[act].from.includes(status))
-  // What a filter can only mean of the other table is not looked for there.
   const refused = others.length === 0 ? [] : await select(parts.database, { ...filter, statuses: others })
   const perType = tally(selected.map(({ type }) => type))
   return {
@@ -64,8 +64,8 @@ export const allowing = (filter: JobFilter, act: JobAct): JobFilter => ({
 })
 
 /** The oldest that fit, one more than a bulk act takes. */
-export function select(on: Queryable, filter: JobFilter): Promise<SelectedRow[]> {
-  const { statement, values } = selecting(filter, MOST_JOBS_IN_BULK + 1)
+export async function select(on: Queryable, filter: JobFilter): Promise<SelectedRow[]> {
+  const { statement, values } = selecting(filter, MOST_JOBS_IN_BULK + 1, await finishedThatFit(on, filter))
   return on.run(statement, values)
 }
 

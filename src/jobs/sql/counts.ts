@@ -38,6 +38,21 @@ export const COUNT_JOBS = statement<CountRow>(
   group by type, status having sum(jobs) <> 0 order by type, status`,
 )
 
+/** How many finished jobs a tenant ($1) has of these types ($2 as JSON or null) in these statuses ($3 as JSON). */
+export const COUNT_FINISHED_OF_TENANT = statement<{ readonly jobs: number }>(
+  'jobs.count_finished_of_tenant',
+  `with counted as (
+    select type, status, jobs from job_count where tenant_id = $1::uuid
+    union all
+    select since.type, since.status, since.jobs
+    from job_count_position place cross join lateral job_count_since(place.epoch, place.snapshot) since
+    where since.tenant_id = $1::uuid
+  )
+  select coalesce(sum(jobs), 0)::float8 as jobs from counted
+  where ($2::text is null or type = any((array(select jsonb_array_elements_text($2::text::jsonb)))))
+    and status = any((array(select jsonb_array_elements_text($3::text::jsonb))))`,
+)
+
 /** See the function, in the migration `job_operating`. */
 export const ROLL_UP_COUNTS = statement<never>('jobs.roll_up_counts', 'select from job_count_roll_up()')
 

@@ -38,6 +38,9 @@ export type Place =
   | { readonly ids: readonly string[] }
   | { readonly after: string | null; readonly newestFirst: boolean; readonly limit: number }
 
+/** How many finished jobs fit tenant, types and statuses: what the planner cannot know of values that go together. */
+export type Finished = 'NONE' | 'FEW' | 'MANY'
+
 const LIVE: readonly JobStatus[] = ['SCHEDULED', 'RETRY_SCHEDULED', 'PROCESSING']
 const OVER: readonly JobStatus[] = ['SUCCEEDED', 'FAILED', 'CANCELLED']
 
@@ -49,8 +52,15 @@ const OVER: readonly JobStatus[] = ['SUCCEEDED', 'FAILED', 'CANCELLED']
  * Reads only, no row is locked (pain 8). Each table gives at most a page in the order of its key, so that neither the
  * backlog nor the history is sorted.
  */
-export function listing(filter: JobFilter, place: Place): { statement: Statement<ListedRow>; values: SqlValue[] } {
-  const { page, order, values } = pageOfJobs(filter, place)
+export function listing(
+  filter: JobFilter,
+  place: Place,
+  finished: Finished,
+): {
+  statement: Statement<ListedRow>
+  values: SqlValue[]
+} {
+  const { page, order, values } = pageOfJobs(filter, place, finished)
   const text = `${page}
   select page.id::text as "jobId", page.tenant_id::text as "tenantId", page.type, page.display_name as "displayName",
     page.status, -page.urgency::int as priority, page.attempt::int as attempt, page.attempt_base::int as "attemptBase",
@@ -79,14 +89,22 @@ export interface SelectedRow {
 }
 
 /** As `listing`, only what a bulk act needs of its jobs. */
-export function selecting(filter: JobFilter, limit: number): { statement: Statement<SelectedRow>; values: SqlValue[] } {
-  const { page, values } = pageOfJobs(filter, { after: null, newestFirst: false, limit })
+export function selecting(
+  filter: JobFilter,
+  limit: number,
+  finished: Finished,
+): { statement: Statement<SelectedRow>; values: SqlValue[] } {
+  const { page, values } = pageOfJobs(filter, { after: null, newestFirst: false, limit }, finished)
   const text = `${page}
   select id::text as "jobId", tenant_id::text as "tenantId", type, status from page order by page.id`
   return { statement: { name: '', text }, values }
 }
 
-function pageOfJobs(filter: JobFilter, place: Place): { page: string; order: string; values: SqlValue[] } {
+function pageOfJobs(
+  filter: JobFilter,
+  place: Place,
+  finished: Finished,
+): { page: string; order: string; values: SqlValue[] } {
   const values: SqlValue[] = []
   const value = (given: SqlValue): string => `$${values.push(given)}`
   const list = (given: readonly string[]) =>
@@ -106,10 +124,18 @@ function pageOfJobs(filter: JobFilter, place: Place): { page: string; order: str
   const parts: string[] = []
   const live = liveConditions(filter, statuses(LIVE), value, list)
   if (live !== null) parts.push(`(select ${LIVE_COLUMNS} from job where ${all(both, live)} order by ${order} ${limit})`)
-  const over = overConditions(filter, statuses(OVER), value, list)
-  if (over !== null)
-    parts.push(`(select ${OVER_COLUMNS} from job_finished where ${all(both, over)} order by ${order} ${limit})`)
-  if (parts.length === 0) parts.push(`(select ${LIVE_COLUMNS} from job where false)`)
+  const over = finished === 'NONE' ? null : overConditions(filter, statuses(OVER), value, list)
+  if (over !== null) {
+    // `offset 0` keeps the planner from walking down the key in the hope of meeting a few jobs among millions.
+    const few = finished === 'FEW' ? 'offset 0' : ''
+    const rows = `select ${OVER_COLUMNS} from job_finished where ${all(both, over)} ${few}`
+    parts.push(
+      few === '' ? `(${rows} order by ${order} ${limit})` : `(select * from (${rows}) few order by ${order} ${limit})`,
+    )
+  }
+  // Nothing can fit: a statement that names no value.
+  if (parts.length === 0)
+    return { page: `with page as (select ${LIVE_COLUMNS} from job where false)`, order: 'id', values: [] }
   const page = `with page as materialized (
     select * from (${parts.join(' union all ')}) found order by ${order} ${limit}
   )`

@@ -64,5 +64,9 @@ export function resolutionJob(
     },
 
     onOutcome: recordOutcomes,
+    // FAILED is final for a submission (C22): whoever still wants it submits the choice again, against the issue as it
+    // is then.
+    stillValid: () =>
+      Promise.resolve('A resolution that has failed is over. Choose the action again in the draft; that is a new job.'),
   })
 }
