@@ -45,7 +45,11 @@ export async function beginDispatch(
   return { message: messageOf(content, { messageId, from: sender, to: to.address }) }
 }
 
-async function contentOf(
+/**
+ * What the mail says now, or why there is nothing to say.
+ * @throws Failure when it is wanted and cannot be written
+ */
+export async function contentOf(
   tx: Tx,
   mail: Mail,
   kinds: ReadonlyMap<string, AnyMailKind>,

@@ -1,12 +1,13 @@
 import { statement, type Tx } from '../../database/index.ts'
+import { Failure } from '../../errors/index.ts'
 import { defineJob, type JobDefinition, type JobResult, notApplicable, succeeded } from '../../jobs/index.ts'
 import { transition } from '../../transitions/index.ts'
 import type { Sender } from './addresses/index.ts'
-import { beginDispatch } from './begin-dispatch.ts'
+import { beginDispatch, contentOf } from './begin-dispatch.ts'
 import { MAIL_DELIVERY, type MailJobPayload } from './delivery-type.ts'
 import type { AnyMailKind } from './kind.ts'
 import { mailLifecycle } from './lifecycle.ts'
-import { eventData, type Mail } from './mail.ts'
+import { BY_IDS_FOR_UPDATE, eventData, type Mail } from './mail.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import type { MailTransport } from './transport.ts'
 
@@ -41,7 +42,7 @@ export function composeMail({ kinds, outgoing }: MailOptions): JobDefinition<Mai
     },
 
     onOutcome: recordOutcomes,
-    stillValid,
+    stillValid: (tx, { mailId }) => objection(tx, mailId, known),
   })
 }
 
@@ -58,16 +59,23 @@ async function markSent(tx: Tx, mailId: string, reply: string, correlationId: st
 }
 
 /**
- * Whether an operator may have it tried again: a mail that was sent or cancelled is over. Whether there is still
- * something to say is asked at the dispatch itself, as at every one.
+ * Why an operator may not have it tried again, in a sentence; null when nothing speaks against it. Asked again at the
+ * dispatch, as always: this is for telling the operator at once.
  */
-async function stillValid(tx: Tx, { mailId }: MailJobPayload): Promise<string | null> {
-  const [mail] = await tx.query(ABOUT, [mailId])
-  if (mail === undefined) return 'mail.not_found'
-  return mail.status === 'FAILED' ? null : 'mail.over'
+async function objection(tx: Tx, mailId: string, kinds: ReadonlyMap<string, AnyMailKind>): Promise<string | null> {
+  const [mail] = await tx.query(BY_IDS_FOR_UPDATE, [JSON.stringify([mailId])])
+  if (mail === undefined) return 'The mail does not exist any more.'
+  if (mail.status !== 'FAILED') return `The mail is ${mail.status} and is not sent again.`
+  try {
+    const content = await contentOf(tx, mail, kinds)
+    return 'notApplicable' in content ? `There is nothing to tell any more: ${content.notApplicable}.` : null
+  } catch (error) {
+    if (error instanceof Failure) return error.message
+    throw error
+  }
 }
 
-const ABOUT = statement<Pick<Mail, 'kind' | 'about' | 'status'>>(
+const ABOUT = statement<Pick<Mail, 'kind' | 'about'>>(
   'mail.about',
-  'select kind, about_id::text as about, status from mail where tenant_id = $1::uuid and id = $2::uuid',
+  'select kind, about_id::text as about from mail where tenant_id = $1::uuid and id = $2::uuid',
 )

@@ -36,13 +36,17 @@ function statusAfter({ status }: Outcome): MailStatus {
 }
 
 function move(mail: Mail, to: MailStatus, { failure, reason, attempt, actor, correlationId, nextAttemptAt }: Outcome) {
-  const code = failure?.code ?? reason
+  // A reason is a code when a domain gives it, and a sentence when an operator does.
+  const code = failure?.code ?? (isCode(reason) ? reason : null)
+  const problem = failure?.message ?? (isCode(reason) ? null : reason)
   return {
     id: mail.id,
     to,
     act: { actor, correlationId },
-    reason: code,
+    reason: code ?? problem,
     data: eventData(mail, { attempt, nextAttemptAt, code }),
-    set: { code, problem: failure?.message ?? null },
+    set: { code, problem },
   }
 }
+
+const isCode = (reason: string | null): boolean => reason !== null && /^[a-z][a-z0-9_.]{0,199}$/.test(reason)
