@@ -288,7 +288,27 @@ test('K8 a cancel in the middle of the conversation ends it', async () => {
   await expect.poll(() => server.open).toBe(0)
 })
 
-test('the hour of the lease does not matter: no connection to the database is held while the server is slow', async () => {
+test('J63 a process that stops in the middle of the conversation spends no attempt, and the next one sends', async () => {
+  const server = await servers.mail()
+  const taken = gate()
+  server.onMessage = () => {
+    if (server.received.length > 1) return null
+    taken.open()
+    return new Promise(() => {})
+  }
+  const first = await engineTo(server)
+  const { jobId, mailId } = await plan(db, tenantId)
+  await taken.promise
+  await first.engine.stop(400)
+  expect(await waiting(db, jobId)).toMatchObject({ status: 'SCHEDULED', attempt: 0 })
+  expect(await mailRow(db, mailId)).toMatchObject({ status: 'PLANNED', code: 'job.interrupted' })
+  const second = await engineTo(server)
+  await second.signals.first('ENDED', (signal) => signal.jobId === jobId)
+  expect(await mailRow(db, mailId)).toMatchObject({ status: 'SENT', code: null })
+  expect(new Set(messageIds(server)).size).toBe(1)
+})
+
+test('no connection to the database is held while the mail server is slow', async () => {
   const server = await servers.mail()
   const [taken, answer] = [gate(), gate<null>()]
   server.onMessage = () => {
