@@ -11,6 +11,7 @@ export { isLockTimeout, isSerializationConflict, sqlState } from './sql-state.ts
 export { StartupError } from './startup-error.ts'
 export { isStorable } from './storable.ts'
 export { statement, type Queryable, type SqlValue, type Statement } from './statement.ts'
+export { timeOrderedId } from './time-ordered-id.ts'
 export type { TenantClient, TenantPrisma } from './tenant-client.ts'
 export { isUnreachable } from './unreachable.ts'
 export type { SystemTx, TransactionOptions, Tx } from './transaction.ts'

@@ -6,3 +6,6 @@ export const storableJson = (value: unknown): string => JSON.stringify(value).re
 
 /** Whether jsonb takes this JSON text as it is. */
 export const isStorable = (json: string): boolean => json.search(REFUSED) === -1
+
+/** A text with the characters that PostgreSQL refuses replaced. */
+export const storableText = (text: string): string => text.replace(/[\0\p{Cs}]/gu, '\ufffd')

@@ -1,6 +1,17 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { cancelJobs, defineJob, enqueue, enqueueMany, PayloadError, succeeded } from '../../src/jobs/index.ts'
+import type { Queryable } from '../../src/database/index.ts'
+import {
+  cancelJobs,
+  createBatch,
+  defineJob,
+  enqueue,
+  enqueueMany,
+  type EnqueuedJob,
+  type EnqueueRequest,
+  PayloadError,
+  succeeded,
+} from '../../src/jobs/index.ts'
 import { useDatabase } from '../harness/database.ts'
 import { enqueueNumbers, finished, OTHER_TENANT, range, TENANT, testJob, useEngines, waiting } from './support.ts'
 
@@ -131,4 +142,81 @@ test('J33 cancelling: a waiting job is over at once, another tenant’s and a fi
   expect(await cancel()).toEqual({ cancelled: [], signalled: [] })
   const { rows } = await db.pool.query('select "from", "to", actor, reason from job_event where job_id = $1', [mine])
   expect(rows).toEqual([{ from: 'SCHEDULED', to: 'CANCELLED', actor: 'tester', reason: 'changed my mind' }])
+})
+
+const AT = new Date('2027-03-01T12:00:00.000Z')
+/** Everything that a request can say, and texts with what PostgreSQL does not take. */
+const everything = (n: number) =>
+  request(n, { correlationId: 'a\0b', runAt: AT, delayMs: 1_500, priority: 7, triggeredBy: 'half \ud800 a pair' })
+
+test.each([
+  ['in a transaction past Prisma', (body: (tx: Queryable) => Promise<EnqueuedJob[]>) => body(db.database)],
+  ['in a transaction', (body: (tx: Queryable) => Promise<EnqueuedJob[]>) => db.database.transaction(TENANT, body)],
+])('one job, several that are alike and several that differ are written the same, %s', async (_, within) => {
+  const written = async (...requests: EnqueueRequest<{ n: number }>[]) => {
+    const jobs = await within((tx) => enqueueMany(tx, job, requests))
+    const { rows } = await db.pool.query(
+      `select to_jsonb(job) - '{id,created_at}'::text[] as job from job join unnest($1::uuid[]) with ordinality as given(id, n)
+       using (id) order by given.n`,
+      [jobs.map(({ jobId }) => jobId)],
+    )
+    return rows.map((row: { job: object }) => row.job)
+  }
+  const [alone] = await written(everything(1))
+  expect(alone).toMatchObject({
+    tenant_id: TENANT,
+    urgency: -7,
+    due: '2027-03-01T12:00:01.5+00:00',
+    correlation_id: 'a\ufffdb',
+    triggered_by: 'half \ufffd a pair',
+    display_name: 'test 1',
+    payload: { n: 1 },
+    payload_version: 1,
+    batch_id: null,
+    idempotency_key: null,
+  })
+  expect(await written(everything(1), everything(1))).toEqual([alone, alone])
+  const other = request(2, { tenantId: OTHER_TENANT, runAt: AT })
+  const [first, second] = await written(everything(1), other)
+  expect([first, second]).toEqual([alone, ...(await written(other))])
+})
+
+test('the first job of a policy brings the policy along, also when a transaction before it has rolled back', async () => {
+  const fresh = testJob('test.fresh_policy', { timeoutMs: 12_345 })
+  const kept = () => db.pool.query('select from job_policy where timeout_ms = 12345')
+  await expect(
+    db.database.transaction(TENANT, async (tx) => {
+      await enqueue(tx, fresh, request(1))
+      throw new Error('no')
+    }),
+  ).rejects.toThrow('no')
+  expect((await kept()).rowCount).toBe(0)
+  await Promise.all(range(8).map((n) => enqueue(db.database, fresh, request(n))))
+  expect((await kept()).rowCount).toBe(1)
+  const { rows } = await db.pool.query(
+    `select count(*)::int as jobs from job join job_policy on job_policy.id = policy_id where type = 'test.fresh_policy'`,
+  )
+  expect(rows).toEqual([{ jobs: 8 }])
+})
+
+test('a job joins a batch of its own tenant, one by one and with others', async () => {
+  const batch = (tenantId: string) =>
+    createBatch(db.database, { tenantId, label: 'A label', correlationId: 'corr', triggeredBy: 'tester' })
+  const batchId = await batch(TENANT)
+  const joined = await db.database.transaction(TENANT, async (tx) => [
+    await enqueue(tx, job, request(1, { batchId })),
+    ...(await enqueueMany(tx, job, [
+      request(2, { batchId }),
+      request(3),
+      request(4, { batchId, idempotencyKey: 'in a batch' }),
+    ])),
+  ])
+  const { rows } = await db.pool.query('select id from job where batch_id = $1', [batchId])
+  expect(rows.map((row: { id: string }) => row.id).sort()).toEqual(
+    [joined[0], joined[1], joined[3]].map((one) => one!.jobId).sort(),
+  )
+  const foreign = await batch(OTHER_TENANT)
+  await expect(enqueue(db.database, job, request(5, { batchId: foreign }))).rejects.toMatchObject({
+    code: 'job.batch_not_found',
+  })
 })
