@@ -28,5 +28,6 @@ export { attemptsForOperators, attemptsOfJobs, type JobAttempt, type JobState, j
 export { type AnyJobDefinition, JobRegistry } from './registry.ts'
 export { fromTenantColumn, INSTALLATION, toTenantColumn } from './tenant.ts'
 export * from './batches/index.ts'
+export * from './gates/index.ts'
 export * from './operating/index.ts'
 export * from './periodic/index.ts'

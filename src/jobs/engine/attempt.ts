@@ -28,6 +28,8 @@ const WHY: Readonly<Record<AbortCause, string>> = {
 export class Attempt {
   readonly job: ClaimedRow
   readonly definition: AnyJobDefinition
+  /** Its type had a gate when it was claimed. */
+  readonly gated: boolean
   readonly claimedAt = performance.now()
   /** Null again when it turned out that it may not begin yet. */
   beganAt: number | null = null
@@ -45,9 +47,10 @@ export class Attempt {
   // Most handlers never look at the signal, and an AbortController is the dearest thing in a no-op attempt.
   #controller: AbortController | null = null
 
-  constructor(job: ClaimedRow, definition: AnyJobDefinition) {
+  constructor(job: ClaimedRow, definition: AnyJobDefinition, gated = false) {
     this.job = job
     this.definition = definition
+    this.gated = gated
   }
 
   get signal(): AbortSignal {

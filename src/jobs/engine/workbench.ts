@@ -84,9 +84,9 @@ export class Workbench implements Verdicts {
     return { jobs: room, atOnce: Math.max(1, this.#concurrency - this.#slots - this.#queue.length) }
   }
 
-  /** `first`: those that are to begin before what was claimed ahead. */
-  add(first: readonly ClaimedRow[], jobs: readonly ClaimedRow[]): void {
-    this.#queue = [...this.#attempts(first), ...this.#queue, ...this.#attempts(jobs)]
+  /** Those of gated types begin before what was claimed ahead: they count as running already. */
+  add(gated: readonly ClaimedRow[], jobs: readonly ClaimedRow[]): void {
+    this.#queue = [...this.#attempts(gated, true), ...this.#queue, ...this.#attempts(jobs, false)]
     this.#tick ??= setInterval(() => this.#onTick(), TICK_MS)
     if (this.#closing) this.#giveBackQueue()
     else this.#begin()
@@ -237,9 +237,9 @@ export class Workbench implements Verdicts {
     }
   }
 
-  #attempts(jobs: readonly ClaimedRow[]): Attempt[] {
+  #attempts(jobs: readonly ClaimedRow[], gated: boolean): Attempt[] {
     return jobs.map((job) => {
-      const attempt = new Attempt(job, this.#parts.registry.get(job.type))
+      const attempt = new Attempt(job, this.#parts.registry.get(job.type), gated)
       this.#held.set(job.id, attempt)
       return attempt
     })

@@ -55,8 +55,9 @@ export class Breakers {
     if (dependency === null) return null
     attempt.dependency = dependency
     if (performance.now() - this.#readAt > FRESH_MS) await this.#read()
-    // Nobody is turned away by what was known before his job was claimed: by now it may be the one that tries.
-    if (this.#barrierFor(attempt, dependency) !== null && this.#readAt < attempt.claimedAt) {
+    // By its claim the job may have become the one that tries: that has to be known before it is turned away, and
+    // before it succeeds.
+    if ((attempt.gated || this.#barrierFor(attempt, dependency) !== null) && this.#readAt < attempt.claimedAt) {
       await this.#reading
       await this.#read()
     }
@@ -120,10 +121,13 @@ export class Breakers {
     const { database, onCommitted } = this.#parts
     const { id: jobId, type, correlationId } = attempt.job
     const { failures = FAILURES, openMs = OPEN_MS, longestOpenMs = LONGEST_OPEN_MS } = attempt.definition.breaker ?? {}
-    const [counted] = await database.run(COUNT_FAILURE, [type, dependency])
-    this.#known.set(keyOf(type, dependency), counted!)
-    const opens = counted!.state === 'CLOSED' ? counted!.failures >= failures : isProbe(counted!, jobId)
-    if (!opens) return
+    const known = this.#known.get(keyOf(type, dependency))
+    if (known === undefined || !isProbe(known, jobId)) {
+      const [counted] = await database.run(COUNT_FAILURE, [type, dependency])
+      if (counted === undefined) return
+      this.#known.set(keyOf(type, dependency), counted)
+      if (counted.failures < failures) return
+    }
     const askedForMs = ending.failureClass === 'THROTTLED' ? ending.delayMs : null
     const opened = await database.rawTransaction(async (tx) => {
       const values = [type, dependency, failures, jobId, openMs, longestOpenMs, askedForMs]

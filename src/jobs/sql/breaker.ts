@@ -26,12 +26,12 @@ export const READ_BREAKERS = statement<BreakerRow>(
   `select ${COLUMNS} from job_breaker where type = any($1::text[]) and (state <> 'CLOSED' or failures > 0)`,
 )
 
-/** One more failure in a row: $1 type, $2 dependency. What began before it was opened no longer counts. */
+/** One more failure in a row: $1 type, $2 dependency. Nothing when it is open: what began before that does not count. */
 export const COUNT_FAILURE = statement<BreakerRow>(
   'jobs.breaker_count_failure',
   `insert into job_breaker as breaker (type, dependency, state, failures) values ($1, $2, 'CLOSED', 1)
-  on conflict (type, dependency) do update set changed_at = clock_timestamp(),
-    failures = breaker.failures + (breaker.state = 'CLOSED')::int
+  on conflict (type, dependency) do update set failures = breaker.failures + 1, changed_at = clock_timestamp()
+  where breaker.state = 'CLOSED'
   returning ${COLUMNS}`,
 )
 

@@ -33,7 +33,7 @@ export const FIND_SUSPECTS = statement<SuspectRow>(
     and least(1, job_type_room(kind), job_tenant_room(kind, suspect.tenant_id)) > 0
     and ($4::boolean or $3::uuid = (
       select w.id from job_worker w
-      where lease_until > now() and (w.types = '{}' or (w.types ->> suspect.type)::integer >= suspect.payload_version)
+      where lease_until > now() and (w.types ->> suspect.type)::integer >= suspect.payload_version
       order by md5(w.id::text || suspect.id::text) limit 1
     ))
   order by random() limit 10`,
