@@ -22,6 +22,8 @@ const WRONG: Readonly<Record<string, { code: string; rule: string }>> = {
   'src/domain/organisation/e.ts': { code: `import '../conditions/tree.ts'`, rule: 'no-restricted-imports' },
   'src/domain/organisation/model/f.ts': { code: `import '../../workflows/index.ts'`, rule: 'no-restricted-imports' },
   'src/domain/conditions/a.ts': { code: `import '../organisation/index.ts'`, rule: 'no-restricted-imports' },
+  'src/domain/mail/a.ts': { code: `import '../organisation/index.ts'`, rule: 'no-restricted-imports' },
+  'src/domain/organisation/mail/a.ts': { code: `import '../../mail/plan.ts'`, rule: 'no-restricted-imports' },
   'src/domain/notifications/a.ts': { code: `import '../lifecycles/index.ts'`, rule: 'no-restricted-imports' },
   'src/schema/a.ts': { code: `import '../server/index.ts'`, rule: 'no-restricted-imports' },
   'src/schema/b.ts': { code: `import '../domain/organisation/model/diff.ts'`, rule: 'no-restricted-imports' },
@@ -41,6 +43,8 @@ const WRONG: Readonly<Record<string, { code: string; rule: string }>> = {
 const RIGHT: Readonly<Record<string, string>> = {
   'src/server/right.ts': `import '../schema/index.ts'\nimport '../domain/organisation/index.ts'\nimport '../database/index.ts'`,
   'src/domain/organisation/model/right.ts': `import './own.ts'\nimport '../versions/own.ts'\nimport '../../conditions/index.ts'\nimport '../../call.ts'`,
+  'src/domain/organisation/mail/right.ts': `import '../../mail/index.ts'`,
+  'src/server/mail.ts': `import '../domain/mail/addresses/index.ts'`,
   'src/domain/workflows/right.ts': `import '../organisation/index.ts'`,
   'src/domain/lifecycles/right.ts': `import '../workflows/index.ts'`,
   'src/jobs/right.ts': `import type pg from 'pg'\nimport '../events/index.ts'\nexport type X = pg.Pool`,

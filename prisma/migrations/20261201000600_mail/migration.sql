@@ -32,7 +32,6 @@ create table mail (
 );
 -- J29: the same key is the same mail, whoever plans it and how often.
 create unique index mail_tenant_id_kind_key_key on mail (tenant_id, kind, key);
-create index mail_about on mail (tenant_id, about_id);
 
 create function mail_moments() returns trigger language plpgsql as $$
 begin
