@@ -16,7 +16,7 @@ import { BULK_UUID, bulkFields } from './bulk.ts'
 import { present } from './job-filter.ts'
 import { REASON } from './job-mutations.ts'
 import { byUuid, uuidPage } from './job-queries.ts'
-import { JobStatus } from './job-enums.ts'
+import { JobStatus } from '../job-enums.ts'
 import { OperatedJob, operatedLoader, TENANT_UUID, tenantOf } from './job.ts'
 import { operated } from './operated.ts'
 

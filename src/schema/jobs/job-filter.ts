@@ -4,7 +4,7 @@ import type { JobFilter } from '../../jobs/operating/index.ts'
 import { builder } from '../builder.ts'
 import { decodeId, idArg } from '../id.ts'
 import { TENANT_UUID, tenantOf } from './job.ts'
-import { FailureClass, JobStatus } from './job-enums.ts'
+import { FailureClass, JobStatus } from '../job-enums.ts'
 
 const MOST_TYPES = 100
 const LONGEST_TEXT = 200

@@ -5,7 +5,7 @@ import { decodeId, idArg } from '../id.ts'
 import { forOperators } from '../manners.ts'
 import { outcomes, successOf, type ErrorClass } from '../mutation.ts'
 import { OperatedJob } from './job.ts'
-import { JobStatus } from './job-enums.ts'
+import { JobStatus } from '../job-enums.ts'
 import { operated } from './operated.ts'
 
 export const REASON =

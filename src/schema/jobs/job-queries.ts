@@ -14,7 +14,7 @@ import { apiError } from '../errors/index.ts'
 import { decodeId, idArg } from '../id.ts'
 import { keyIs } from '../keyset-cursor.ts'
 import { forOperators } from '../manners.ts'
-import { JobStatus } from './job-enums.ts'
+import { JobStatus } from '../job-enums.ts'
 import { jobFilterOf, OperatedJobsFilter, typesOf } from './job-filter.ts'
 import { OperatedJob, OperatedJobConnection, TENANT_UUID, tenantOf } from './job.ts'
 

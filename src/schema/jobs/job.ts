@@ -6,7 +6,7 @@ import { connectionType } from '../connection.ts'
 import type { ApiContext } from '../context.ts'
 import { encodeId } from '../id.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
-import { FailureClass, JobStatus } from './job-enums.ts'
+import { FailureClass, JobStatus } from '../job-enums.ts'
 
 /** A reader of single things over all tenants, all of one operation at once. */
 export function operatedLoader<Value>(

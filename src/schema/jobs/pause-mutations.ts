@@ -16,6 +16,7 @@ import { textOf } from './job-filter.ts'
 import { REASON } from './job-mutations.ts'
 import { operated } from './operated.ts'
 import { JobSchedule, scheduleLoader } from './schedules.ts'
+import { JobTypeState, typeLoader } from './types.ts'
 
 interface Acted {
   readonly actId: string
@@ -68,7 +69,12 @@ type Fields = (t: ObjectFieldBuilder<Types, Changed<Named>>) => FieldMap
 
 /** What an act changed is read anew, as it is after the act. */
 const ofType: Fields = (t) => ({
-  jobType: t.string({ description: 'Name of the type.', resolve: ({ result }) => result.name }),
+  jobType: t.field({
+    type: JobTypeState,
+    nullable: true,
+    description: 'The type as it is now.',
+    resolve: ({ result }, _args, context) => typeLoader(context).load(result.name),
+  }),
 })
 
 const ofSchedule: Fields = (t) => ({
@@ -84,7 +90,7 @@ const ofFiring: Fields = (t) => ({
   ...ofSchedule(t),
   jobId: t.id({
     nullable: true,
-    description: 'Id of the job that the firing enqueued; null when an earlier run kept it from starting.',
+    description: 'Id of the job that the firing enqueued.',
     resolve: ({ result: { jobId } }) => (jobId == null ? null : encodeId('OperatedJob', jobId)),
   }),
 })

@@ -9,7 +9,7 @@ import { forOperators } from '../manners.ts'
 import { AFTER, DomainEvent, StreamCaughtUp, streamType, typeOfItem, type EventItem, type Snapshot } from '../stream.ts'
 import { mustBeAffordable } from '../subscription-cost.ts'
 import { encodeId } from '../id.ts'
-import { JobStatus } from './job-enums.ts'
+import { JobStatus } from '../job-enums.ts'
 import { typesOf } from './job-filter.ts'
 import { JobCount } from './job-queries.ts'
 import { JobFailure, jobLoader, OperatedJob, TENANT_UUID } from './job.ts'
@@ -91,7 +91,7 @@ const JobTypeChanged = streamType<EventItem>('JobTypeChanged', {
     'resumed, a circuit breaker of it opened or closed.',
   interfaces: [DomainEvent],
   fields: (t) => ({
-    jobType: t.string({ description: 'The job type.', resolve: ({ event }) => String(event.data['type'] ?? '') }),
+    jobType: t.string({ description: 'The job type.', resolve: ({ event }) => event.data['type'] as string }),
   }),
 })
 

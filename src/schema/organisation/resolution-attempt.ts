@@ -1,6 +1,6 @@
 import { attemptsOfJobs, type JobAttempt } from '../../jobs/index.ts'
 import { builder } from '../builder.ts'
-import { FailureClass, JobStatus } from '../jobs/job-enums.ts'
+import { FailureClass, JobStatus } from '../job-enums.ts'
 import { loaderOf } from '../loaders.ts'
 import { OrgModelResolution } from './resolution.ts'
 

@@ -56,8 +56,13 @@ async function written(): Promise<string> {
 
 describe('J75 J76 pausing a type', () => {
   const pause = (reason = 'The service is down.', name = 'api.waits') =>
-    perform('pauseJobType', { name, reason }, 'jobType actUuid')
-  const resume = () => perform('resumeJobType', { name: 'api.waits', reason: 'It is back.' }, 'jobType actUuid')
+    perform('pauseJobType', { name, reason }, 'jobType { type pausedAt pausedReason workerCount } actUuid')
+  const resume = () =>
+    perform(
+      'resumeJobType',
+      { name: 'api.waits', reason: 'It is back.' },
+      'jobType { type pausedAt pausedReason workerCount } actUuid',
+    )
 
   test('J76 J86 is done once, audited with before and after, and told to whoever follows', async () => {
     const stream = await api.follow(
@@ -65,7 +70,10 @@ describe('J75 J76 pausing a type', () => {
       'subscription { operatorEvents { __typename ... on JobTypeChanged { type jobType actor } } }',
     )
     await stream.next()
-    expect(await pause()).toMatchObject({ __typename: 'PauseJobTypeSuccess', jobType: 'api.waits' })
+    expect(await pause()).toMatchObject({
+      __typename: 'PauseJobTypeSuccess',
+      jobType: { type: 'api.waits', pausedAt: expect.any(String), pausedReason: 'The service is down.' },
+    })
     expect((await stream.next()).value.data.operatorEvents).toEqual({
       __typename: 'JobTypeChanged',
       type: 'job.type.paused',
@@ -96,6 +104,89 @@ describe('J75 J76 pausing a type', () => {
     const before = await written()
     expect((await pause(reason, name)).__typename).toBe(refusal)
     expect(await written()).toBe(before)
+  })
+})
+
+describe('J78 job types', () => {
+  const FIELDS = `type class motivation idempotency payloadVersion dependency maxRunning maxRunningPerTenant rateCount
+    ratePerMs pausedAt failingSinceAt workerCount breakers { dependency state failureCount openedAt nextProbeAt }
+    policy { name version maxAttempts maxLost delaysMs jitterPercent timeoutMs maxElapsedMs
+      rules { failureClass maxAttempts delaysMs } preview { attempt earliestMs latestMs } }`
+
+  test('J17 J25 J78 J87 show everything that was declared, with the schedule of their attempts, their breakers and workers', async () => {
+    await api.db.pool.query(
+      `insert into job_policy (id, class, max_attempts, max_lost, delays_ms, jitter, timeout_ms, max_elapsed_ms, rules)
+       values (7, 'MAIL_DELIVERY', 6, 2, '{300000,900000,3600000}', 0.1, 20000, 4000000, '{"THROTTLED": {"maxAttempts": 4, "delaysMs": [60000]}}')`,
+    )
+    await api.db.pool.query(`insert into job_policy_version (name, version, policy_id) values ('mail', 3, 7)`)
+    await api.db.pool.query(
+      `insert into job_type (type, class, policy_name, policy_id, payload_version, idempotency, motivation, dependency,
+         max_running, max_running_per_tenant, rate_jobs, rate_per_ms, failing_since)
+       values ('api.mail', 'MAIL_DELIVERY', 'mail', 7, 2, 'One key per mail.', 'The provider is often away.', 'smtp', 10, 2, 5, 1000, now())`,
+    )
+    await api.db.pool.query(
+      `insert into job_breaker (type, dependency, state, failures, trips, opened_at, open_until)
+       values ('api.mail', 'smtp', 'OPEN', 5, 1, now(), now() + interval '30 seconds'), ('api.mail', 'calm', 'CLOSED', 0, 0, null, null)`,
+    )
+    const worker = (types: string, lease: string) =>
+      api.db.pool.query(
+        `insert into job_worker (id, process, slot, lease_until, types) values (gen_random_uuid(), 'test', 0, now() + $2::interval, $1)`,
+        [types, lease],
+      )
+    await worker('{"api.mail": 2}', '1 hour')
+    await worker('{"api.mail": 3, "api.other": 1}', '1 hour')
+    await worker('{"api.mail": 1}', '1 hour')
+    await worker('{"api.mail": 2}', '-1 second')
+    await worker('{"api.other": 1}', '1 hour')
+
+    const { jobTypes } = await operate(api, `{ jobTypes { ${FIELDS} } }`)
+    expect(jobTypes.map(({ type }: Json) => type)).toEqual(['api.mail', 'api.waits'])
+    expect(jobTypes[0]).toEqual({
+      type: 'api.mail',
+      class: 'MAIL_DELIVERY',
+      motivation: 'The provider is often away.',
+      idempotency: 'One key per mail.',
+      payloadVersion: 2,
+      dependency: 'smtp',
+      maxRunning: 10,
+      maxRunningPerTenant: 2,
+      rateCount: 5,
+      ratePerMs: 1000,
+      pausedAt: null,
+      failingSinceAt: expect.any(String),
+      workerCount: 2,
+      breakers: [
+        {
+          dependency: 'smtp',
+          state: 'OPEN',
+          failureCount: 5,
+          openedAt: expect.stringMatching(/Z$/),
+          nextProbeAt: expect.stringMatching(/Z$/),
+        },
+      ],
+      policy: {
+        name: 'mail',
+        version: 3,
+        maxAttempts: 6,
+        maxLost: 2,
+        delaysMs: [300_000, 900_000, 3_600_000],
+        jitterPercent: 10,
+        timeoutMs: 20_000,
+        maxElapsedMs: '4000000',
+        rules: [{ failureClass: 'THROTTLED', maxAttempts: 4, delaysMs: [60_000] }],
+        // The fourth could not begin within the longest time in all.
+        preview: [
+          { attempt: 1, earliestMs: '0', latestMs: '0' },
+          { attempt: 2, earliestMs: '270000', latestMs: '300000' },
+          { attempt: 3, earliestMs: '1080000', latestMs: '1200000' },
+        ],
+      },
+    })
+    expect(jobTypes[1]).toMatchObject({
+      workerCount: 0,
+      breakers: [],
+      policy: { name: 'follow-up', version: 1, preview: expect.any(Array) },
+    })
   })
 })
 

@@ -180,6 +180,43 @@ describe('J10 J85 J106 jobs are found', () => {
   })
 })
 
+describe('J10 J88 why a job waits', () => {
+  const WAITING = `query($f: OperatedJobsFilter) { jobs(filter: $f, first: 100) { nodes { uuid status waitingBecause {
+    kind endsAt pausedAt pausedReason dependency payloadVersion runningCount cap aheadCount isAtLeast } } } }`
+  const waiting = async (f: Json): Promise<Json[]> => (await operate(api, WAITING, { f })).jobs.nodes
+
+  test('J88 is told of every job of a list that waits, and of no other', async () => {
+    for (const { status, waitingBecause } of await waiting({}))
+      expect(waitingBecause.length > 0).toBe(status === 'SCHEDULED')
+    const [job] = await waiting({ types: ['api.waits'] })
+    expect(job!.waitingBecause[0]).toEqual({
+      kind: 'NO_WORKER',
+      endsAt: null,
+      pausedAt: null,
+      pausedReason: null,
+      dependency: null,
+      payloadVersion: 1,
+      runningCount: null,
+      cap: null,
+      aheadCount: null,
+      isAtLeast: false,
+    })
+  })
+
+  test('J88 with the details that its kind has', async () => {
+    const [later] = await enqueueNumbers(api.db, WAITS, [9], {
+      tenantId: acme.tenantId,
+      correlationId: 'corr-later',
+      runAt: new Date('2098-01-01T00:00:00Z'),
+    })
+    const [job] = await waiting({ correlationId: 'corr-later' })
+    expect(job!.waitingBecause).toContainEqual(
+      expect.objectContaining({ kind: 'NOT_YET_DUE', endsAt: '2098-01-01T00:00:00.000Z' }),
+    )
+    await api.db.pool.query('delete from job where id = $1', [later])
+  })
+})
+
 describe('R15 R16 nonsense is the caller’s mistake', () => {
   test.each<[string, Json, string | undefined]>([
     ['too many types', { filter: { types: range(101).map((n) => `t.${n}`) } }, 'VALIDATION_FAILED'],
@@ -217,7 +254,7 @@ describe('R15 R16 nonsense is the caller’s mistake', () => {
 })
 
 describe('R48 what lists cost', () => {
-  const EVERYTHING = `{ jobs(first: 100) { nodes { id attempts { stack } batch { label counts { jobCount } } } } }`
+  const EVERYTHING = `{ jobs(first: 100) { nodes { id attempts { stack } waitingBecause { kind } batch { label counts { jobCount } } } } }`
 
   test('R48 however many jobs are listed, what hangs on them is read at once', async () => {
     const { answer, sql } = await api.counted(OPERATOR, EVERYTHING)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/database/index.ts'
-import { appendTypeEvent } from '../../../src/jobs/types/operator-event.ts'
+import { appendTypeEvent } from '../../../src/jobs/types/index.ts'
 import { enqueueNumbers, range, useEngines } from '../../jobs/support.ts'
 import { OPERATOR, useApi, type Answer, type Asking } from '../api.ts'
 import type { Json } from '../json.ts'

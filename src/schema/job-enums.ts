@@ -1,6 +1,6 @@
-import type { FailureClass as Failure } from '../../errors/index.ts'
-import type { JobClass as Class, JobStatus as Status } from '../../jobs/index.ts'
-import { describedEnum } from '../lifecycle-enum.ts'
+import type { FailureClass as Failure } from '../errors/index.ts'
+import type { JobClass as Class, JobStatus as Status } from '../jobs/index.ts'
+import { describedEnum } from './lifecycle-enum.ts'
 
 export const JobStatus = describedEnum<Status>('JobStatus', 'Where a job is.', {
   SCHEDULED: 'It waits for its time, or was given back without having been tried.',

@@ -1,0 +1,3 @@
+export { appendTypeEvent, type TypeEvent } from './operator-event.ts'
+export { plannedAttempts, type PlannedAttempt } from './planned-attempts.ts'
+export { readTypes, type TypeBreaker, type TypePolicy, type TypeRow } from './read-types.ts'
