@@ -57,7 +57,10 @@ export async function eachCandidate<Candidate>(
       if (context.signal.aborted || error instanceof Superseded || isUnreachable(error)) throw error
       if (failed++ >= MOST_LOGGED) continue
       const { code, failureClass, stack } = endingOfThrown(error)
-      context.log.warn({ candidate: idOf(candidate), code, failureClass, stack }, 'A candidate failed; the others go on.')
+      context.log.warn(
+        { candidate: idOf(candidate), code, failureClass, stack },
+        'A candidate failed; the others go on.',
+      )
     }
   }
   const result = batchResult({ found: processed + skipped + failed, processed, skipped, failed })

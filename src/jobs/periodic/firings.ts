@@ -95,9 +95,14 @@ function* cronFirings(timing: ScheduleTiming, after: number): Generator<Firing> 
     const firing = plain(instant, offset)
     const twice = `${localText(wall, null)} comes twice in ${timeZone}`
     if (leftOut !== null) return { ...firing, dst: 'GAP_SKIPPED', note: leftOut }
-    if (zone.repeatedBy(instant) !== null) return { ...firing, dst: 'SECOND_OF_TWO', note: `${twice}; the second time.` }
+    if (zone.repeatedBy(instant) !== null)
+      return { ...firing, dst: 'SECOND_OF_TWO', note: `${twice}; the second time.` }
     if (zone.repeatedLater(instant) === null) return firing
-    const rule = once ? 'it runs the first time only' : dstOverlap === 'TWICE' ? 'it runs both times' : 'it runs every hour'
+    const rule = once
+      ? 'it runs the first time only'
+      : dstOverlap === 'TWICE'
+        ? 'it runs both times'
+        : 'it runs every hour'
     return { ...firing, dst: 'FIRST_OF_TWO', note: `${twice}; ${rule}.` }
   }
 }

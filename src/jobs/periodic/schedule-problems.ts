@@ -15,7 +15,9 @@ export function scheduleProblems<Payload>(options: ScheduleOptions<Payload>): st
   const problems: string[] = []
   const { name, job, payload, everyMs, cron, missed, missedLimit, overlap } = options
   if (!NAME.test(name) || name.length > LONGEST_NAME)
-    problems.push(`its name is not of the form \`area.action\` (lower case, dotted, at most ${LONGEST_NAME} characters).`)
+    problems.push(
+      `its name is not of the form \`area.action\` (lower case, dotted, at most ${LONGEST_NAME} characters).`,
+    )
   if (everyMs !== undefined && cron !== undefined)
     problems.push('it has both `everyMs` and `cron`; which one counts would be a guess. Give one.')
   else if (everyMs !== undefined) problems.push(...intervalProblems(options, everyMs))
@@ -47,7 +49,9 @@ function intervalProblems<Payload>(options: ScheduleOptions<Payload>, everyMs: n
     )
   for (const field of ['timeZone', 'dstGap', 'dstOverlap'] as const)
     if (options[field] !== undefined)
-      problems.push(`\`${field}\` means nothing to an interval, which counts elapsed time. Leave it out or use \`cron\`.`)
+      problems.push(
+        `\`${field}\` means nothing to an interval, which counts elapsed time. Leave it out or use \`cron\`.`,
+      )
   return problems
 }
 

@@ -103,7 +103,10 @@ export class Scheduler {
       const text = String(error)
       if (this.#troubled.get(name) === text) return
       this.#troubled.set(name, text)
-      logger.error({ err: error, schedule: name }, 'A schedule could not be fired; it is tried again every few seconds.')
+      logger.error(
+        { err: error, schedule: name },
+        'A schedule could not be fired; it is tried again every few seconds.',
+      )
     }
   }
 }
