@@ -104,7 +104,7 @@ const hasRecovered = ({ failed, ended, overdueMs }: TypeHealthRow, rule: AlertRu
 /** Only who changes the row says so, in the transaction that changes it. */
 async function mark(database: Database, health: TypeHealthRow, failing: boolean, rule: AlertRule): Promise<boolean> {
   const { type, failed, ended, overdueMs } = health
-  return database.systemTransaction(async (tx) => {
+  return database.rawTransaction(async (tx) => {
     if ((await tx.run(MARK_FAILING, [type, failing])).length === 0) return false
     return appendTypeEvent(tx, {
       type,

@@ -136,7 +136,8 @@ async function actOnChunk(
     const { acted, refused } = await jobTransaction(database, tenantId, (tx) =>
       perform(tx, registry.get(type), act, jobIds, by, { partOf: bulkId }),
     )
-    for (const [id, { code }] of refused) refusals.set(id, code)
+    // What has another status than when it was selected is gone.
+    for (const [id, { code }] of refused) if (code !== 'job.wrong_status') refusals.set(id, code)
     const missed = jobIds.filter((id) => !acted.has(id) && !refused.has(id))
     // Still as it was selected, so it was locked by somebody: by the transaction of its own attempt, mostly.
     for (const [id, { status }] of await jobsById(database, missed))

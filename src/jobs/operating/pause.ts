@@ -18,12 +18,12 @@ export interface PauseParts {
  * @throws ConflictError `job.type_paused` when it is paused already
  * @throws ValidationError when the reason is blank or too long
  */
-export function pauseType({ database }: PauseParts, type: string, by: By): Promise<{ actId: string }> {
+export async function pauseType({ database }: PauseParts, type: string, by: By): Promise<{ actId: string }> {
   return changeType(database, type, checkedBy(by), true)
 }
 
 /** @throws NotFoundError, ValidationError, ConflictError `job.type_not_paused` */
-export function resumeType({ database }: PauseParts, type: string, by: By): Promise<{ actId: string }> {
+export async function resumeType({ database }: PauseParts, type: string, by: By): Promise<{ actId: string }> {
   return changeType(database, type, checkedBy(by), false)
 }
 

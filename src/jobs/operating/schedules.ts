@@ -17,7 +17,7 @@ import { recordAct } from './record.ts'
  * @throws ConflictError `job.schedule_paused` when it is paused already
  * @throws ValidationError when the reason is blank or too long
  */
-export function pauseSchedule(parts: OperatingParts, name: string, by: By): Promise<{ actId: string }> {
+export async function pauseSchedule(parts: OperatingParts, name: string, by: By): Promise<{ actId: string }> {
   return change(parts, name, checkedBy(by), true)
 }
 
@@ -26,7 +26,7 @@ export function pauseSchedule(parts: OperatingParts, name: string, by: By): Prom
  *
  * @throws NotFoundError, ValidationError, ConflictError `job.schedule_not_paused`
  */
-export function resumeSchedule(parts: OperatingParts, name: string, by: By): Promise<{ actId: string }> {
+export async function resumeSchedule(parts: OperatingParts, name: string, by: By): Promise<{ actId: string }> {
   return change(parts, name, checkedBy(by), false)
 }
 
@@ -36,7 +36,7 @@ export function resumeSchedule(parts: OperatingParts, name: string, by: By): Pro
  * @throws NotFoundError, ValidationError
  * @throws ConflictError `job.schedule_running` when an earlier run is still going on and the schedule allows one only
  */
-export function runScheduleNow(
+export async function runScheduleNow(
   { database, registry }: OperatingParts,
   name: string,
   givenBy: By,
