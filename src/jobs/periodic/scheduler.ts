@@ -1,9 +1,8 @@
 import type { EngineParts } from '../engine/parts.ts'
+import { declareSchedules } from './declare.ts'
 import { fireDue } from './fire.ts'
-import { firingsAfter } from './firings.ts'
 import { Rounds } from './rounds.ts'
 import type { Schedule } from './schedule.ts'
-import { DECLARE_SCHEDULES, NOW } from './sql/declare-schedules.ts'
 import { LOOK } from './sql/due-schedules.ts'
 
 /** Longest pause between two looks: an operator may have resumed a schedule, or somebody declared it anew. */
@@ -47,15 +46,7 @@ export class Scheduler {
 
   async start(): Promise<void> {
     if (this.#schedules.length === 0) return
-    const { database } = this.#parts
-    const [clock] = await database.run(NOW, [])
-    const rows = this.#schedules.map(({ job, payload, ...schedule }) => ({
-      ...schedule,
-      jobType: job.type,
-      payload: JSON.parse(payload) as unknown,
-      nextSlot: firingsAfter(schedule, clock!.now.getTime()).next().value?.at ?? null,
-    }))
-    await database.run(DECLARE_SCHEDULES, [JSON.stringify(rows)])
+    await declareSchedules(this.#parts.database, this.#schedules)
     this.#rounds.start()
   }
 
