@@ -17,9 +17,11 @@ create table job_ended_lately (
 
 -- By how much the counts of finished jobs differ since a snapshot of an epoch, and how many ended for the first time.
 -- An operator's retry is one failed job less. Three disjoint parts, because each is one range of the log's key: what
--- was being written at that moment, what began since, and what later epochs hold.
+-- was being written at that moment, what began since, and what later epochs hold. The planner cannot know that these
+-- ranges are the end of the log and would read all of it.
 create function job_count_since(since_epoch integer, since pg_snapshot)
-returns table (tenant_id uuid, type text, status text, jobs bigint, ended bigint) language sql stable as $$
+returns table (tenant_id uuid, type text, status text, jobs bigint, ended bigint)
+language sql stable set enable_seqscan = off as $$
   with change as (
     select e.tenant_id, e.type, e."from", e."to", count(*) as jobs
     from (
