@@ -1,4 +1,5 @@
 import type { LogEvent } from '../../events/index.ts'
+import { MailChanged } from '../mail-event.ts'
 import { keyOf } from '../node-key.ts'
 import { DomainEvent, streamType, type EventItem } from '../stream.ts'
 import { OrgModelResolutionStatus } from './resolution.ts'
@@ -146,4 +147,5 @@ export const EVENT_TYPES = {
   org_model_draft_resolution: OrgModelResolutionChanged,
   persona: PersonaChanged,
   people: PeopleChanged,
+  mail: MailChanged,
 } as const
