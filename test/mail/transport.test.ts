@@ -187,6 +187,15 @@ describe('TLS and login', () => {
     expect(`${failure.message}${failure.stack}`).not.toMatch(/guess|invalid for/)
   })
 
+  test('a login that cannot be checked at the moment is not a wrong one', async () => {
+    const server = await servers.mail({
+      ...withLogin,
+      onAuth: (_auth, _session, answer) => answer(refusal(454, '4.7.0 Temporary authentication failure')),
+    })
+    const failure = await failureOf(transportTo(at(server.port, { login, requireTls: true }), tls).send(MESSAGE, never))
+    expect([failure.failureClass, failure.code]).toEqual(['TRANSIENT', 'mail.unavailable'])
+  })
+
   test('a certificate that nobody vouches for', async () => {
     const server = await servers.mail(withLogin)
     const failure = await failureOf(transportTo(at(server.port, { login, requireTls: true })).send(MESSAGE, never))
