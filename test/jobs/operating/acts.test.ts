@@ -14,6 +14,7 @@ import {
   type JobStatus,
   jobsById,
   listActs,
+  notApplicable,
 } from '../../../src/jobs/index.ts'
 import { useDatabase } from '../../harness/database.ts'
 import {
@@ -227,6 +228,20 @@ test('K5 J75 what was dealt with elsewhere is CANCELLED with the resolution HAND
     failure: { class: 'PERMANENT', code: 'test.no' },
   })
   expect(told).toMatchObject([{ jobId: id, status: 'CANCELLED', actor: 'olga', reason: by.reason, failure: null }])
+})
+
+test('K4 what no longer applies is CANCELLED with its reason, and cannot be retried', async () => {
+  const job = counting('acts.moot', { run: async () => notApplicable('acts.draft_closed') })
+  const { signals } = await engines.start([job])
+  const [id] = await enqueueNumbers(db, job, [1])
+  await signals.ended(1)
+  expect((await jobsById(db.database, [id!])).get(id!)).toMatchObject({
+    status: 'CANCELLED',
+    reason: 'acts.draft_closed',
+    resolution: null,
+    failure: null,
+  })
+  await expect(act(job, 'RETRY', id!)).rejects.toMatchObject({ code: 'job.wrong_status', status: 'CANCELLED' })
 })
 
 test('K8 cancelling a running job is a request: it ends by who wins', async () => {
