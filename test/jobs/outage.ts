@@ -231,9 +231,9 @@ export async function quietOutage(parts: OutageParts, first: number, seconds: nu
     await own.start()
     await load.allDone()
     console.log(`${said.length} lines in ${seconds} s without a database:`, counted(said))
-    // Every lost connection is said once; then each thread's few loops and the lease, at growing intervals.
     expect(said.length).toBeGreaterThan(0)
-    expect(said.length).toBeLessThan(2 * 8 + 40 + 4 * seconds)
+    // Ten kinds of line, each at intervals that double, from two threads.
+    expect(said.length).toBeLessThan(2 * 10 * (1 + Math.log2(1 + seconds)))
   } finally {
     await load.stop()
   }

@@ -1,10 +1,12 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { makePool, projectFolder, queryable, type Queryable, StartupError } from '../../database/index.ts'
+import type { JobLogger } from '../job-logger.ts'
 import { keepWorkers, LEASE_MS, removeWorker } from '../lease.ts'
 import type { UnknownTypeRow } from '../sql/worker.ts'
 import { beatOf, type FromThread, heldOf, type ThreadSetup, type ToThread } from './protocol.ts'
 import type { Jobs, JobsOptions, JobsStats } from './jobs.ts'
+import { saidSeldom } from './seldom.ts'
 import { Slot } from './slot.ts'
 import { Threads } from './threads.ts'
 
@@ -21,6 +23,7 @@ const MAX_OLD_GENERATION_MB = 256
 /** See `startJobs`. */
 export class Host implements Jobs {
   readonly #options: JobsOptions
+  readonly #logger: JobLogger
   readonly #leaseMs: number
   readonly #slots: readonly Slot[]
   readonly #byName: ReadonlyMap<string, Slot>
@@ -39,6 +42,7 @@ export class Host implements Jobs {
 
   constructor(options: JobsOptions) {
     this.#options = options
+    this.#logger = saidSeldom(options.logger)
     this.#leaseMs = options.leaseMs ?? LEASE_MS
     this.#slots = Array.from({ length: options.threads }, (_, number) => new Slot(number))
     this.#byName = new Map(this.#slots.map((slot) => [slot.name, slot]))
@@ -212,7 +216,7 @@ export class Host implements Jobs {
       )
     } catch (error) {
       this.#renewedAt = 0
-      this.#options.logger.warn({ err: error }, 'The leases of the worker threads could not be renewed.')
+      this.#logger.warn({ err: error }, 'The leases of the worker threads could not be renewed.')
     }
   }
 

@@ -11,6 +11,7 @@ import { ENGINE_SCHEDULES } from '../periodic/own-jobs.ts'
 import type { Schedule } from '../periodic/schedule.ts'
 import { redactedStack } from '../redact.ts'
 import type { AnyJobDefinition } from '../registry.ts'
+import { saidSeldom } from './seldom.ts'
 import { BEAT_MS, beatOf, type FromThread, heldOf, type LogLevel, type ThreadSetup, type ToThread } from './protocol.ts'
 
 if (parentPort === null) throw new Error('This file is a worker thread of Regie and is started by startJobs.')
@@ -37,7 +38,7 @@ function cloneable(fields: object): object {
   )
 }
 
-const logger = { info: log('info'), warn: log('warn'), error: log('error') }
+const logger = saidSeldom({ info: log('info'), warn: log('warn'), error: log('error') })
 
 /** At once, then at most once per interval: a busy thread commits hundreds of times per second. */
 const COALESCE_MS = 10
