@@ -11,6 +11,7 @@ export interface JobState {
   readonly status: JobStatus
   /** Attempts begun; 0 while it waits for its first. */
   readonly attempt: number
+  /** The attempt at which it ends: those before an operator's retry are counted in. */
   readonly maxAttempts: number
   /** When it is due (again); null while it runs and when it is over. */
   readonly nextAttemptAt: Date | null
@@ -86,12 +87,12 @@ const JOB_STATES = statement<JobState>(
   'jobs.states',
   `with wanted as materialized (select value::uuid as id from jsonb_array_elements_text($1::jsonb))
   select job.id::text as "jobId", type, display_name as "displayName", status, attempt::int as attempt,
-    max_attempts::int as "maxAttempts", case when worker_id is null then due end as "nextAttemptAt",
+    (attempt_base + max_attempts)::int as "maxAttempts", case when worker_id is null then due end as "nextAttemptAt",
     job.created_at as "createdAt", null::timestamptz as "finishedAt"
   from wanted join job using (id) join job_policy on job_policy.id = job.policy_id
   where job.tenant_id = $2::uuid
   union all
-  select over.id::text, type, display_name, status, attempt::int, max_attempts::int, null, over.created_at, finished_at
+  select over.id::text, type, display_name, status, attempt::int, (attempt_base + max_attempts)::int, null, over.created_at, finished_at
   from wanted join job_finished over using (id) join job_policy on job_policy.id = over.policy_id
   where over.tenant_id = $2::uuid`,
 )

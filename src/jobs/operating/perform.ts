@@ -147,9 +147,10 @@ function outcomes(
   return rows
     .filter((row) => row.status !== 'PROCESSING')
     .map((row) => {
-      const { status, due } = afters.get(row.id)!
+      const { status, due, attemptBase } = afters.get(row.id)!
       return {
         ...row,
+        maxAttempts: attemptBase + row.maxAttempts,
         tenantId: tx.tenantId,
         type: definition.type,
         status: status as SettledRow['status'],

@@ -20,10 +20,12 @@ export const SETTLE_SUCCEEDED = statement<{ readonly id: string }>(
   ), over as materialized (
     select gone.*, mine.ran_ms, mine.now from gone join mine using (id)
   ), kept as (
-    insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
-      finished_at, correlation_id, triggered_by, display_name, idempotency_key, payload)
-    select id, tenant_id, type, 'SUCCEEDED', urgency, attempt, lost, claim_epoch, policy_id, created_at, now,
-      correlation_id, triggered_by, display_name, idempotency_key, payload
+    insert into job_finished (id, tenant_id, type, status, urgency, attempt, attempt_base, lost, claim_epoch, policy_id,
+      created_at, finished_at, correlation_id, triggered_by, display_name, idempotency_key, payload, payload_version,
+      batch_id)
+    select id, tenant_id, type, 'SUCCEEDED', urgency, attempt, attempt_base, lost, claim_epoch, policy_id,
+      created_at, now, correlation_id, triggered_by, display_name, idempotency_key, payload, payload_version,
+      batch_id
     from over
   ), logged as (
     insert into job_event (epoch, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", actor, worker_id,

@@ -74,10 +74,10 @@ export const RESCUE = statement<SettledRow>(
 )
 
 function jobColumns(): string {
-  return `job.tenant_id, job.type, job.urgency, job.attempt, job.lost, job.policy_id, job.due as was_due,
-    job.created_at, job.worker_id, job.cancel_requested_at, job.cancel_reason, job.cancel_actor, job.correlation_id,
-    job.triggered_by, job.display_name, job.idempotency_key, job.payload, policy.max_attempts, policy.max_lost,
-    policy.delays_ms, policy.jitter`
+  return `job.tenant_id, job.type, job.urgency, job.attempt, job.attempt_base, job.lost, job.policy_id,
+    job.due as was_due, job.created_at, job.worker_id, job.cancel_requested_at, job.cancel_reason, job.cancel_actor, job.correlation_id,
+    job.triggered_by, job.display_name, job.idempotency_key, job.payload, job.payload_version, job.batch_id,
+    job.attempt_base + policy.max_attempts as max_attempts, policy.max_lost, policy.delays_ms, policy.jitter`
 }
 
 function settling(ending: string): string {
@@ -99,7 +99,7 @@ function settling(ending: string): string {
       case
         when "to" = 'SCHEDULED' and "delayMs" is null then was_due
         when "to" in ('SCHEDULED', 'RETRY_SCHEDULED') then now + interval '1 millisecond' * coalesce("delayMs",
-          delays_ms[least(attempt, cardinality(delays_ms))] * (1 - jitter * random()))
+          delays_ms[least(attempt - attempt_base, cardinality(delays_ms))] * (1 - jitter * random()))
       end as next_due
     from decided
   ), waiting as (
@@ -109,12 +109,12 @@ function settling(ending: string): string {
   ), over as (
     delete from job using timed where ${oneOf('timed')} and timed.next_due is null
   ), kept as (
-    insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
-      finished_at, failure_class, code, message, reason, correlation_id, triggered_by, display_name, idempotency_key,
-      payload, output)
-    select id, tenant_id, type, "to", urgency, attempt, lost + (kind = 'LOST')::int, "claimEpoch", policy_id,
-      created_at, now, "failureClass", code, message, why, correlation_id, triggered_by, display_name,
-      idempotency_key, payload, output
+    insert into job_finished (id, tenant_id, type, status, urgency, attempt, attempt_base, lost, claim_epoch, policy_id,
+      created_at, finished_at, failure_class, code, message, reason, correlation_id, triggered_by, display_name,
+      idempotency_key, payload, payload_version, batch_id, output)
+    select id, tenant_id, type, "to", urgency, attempt, attempt_base, lost + (kind = 'LOST')::int, "claimEpoch",
+      policy_id, created_at, now, "failureClass", code, message, why, correlation_id, triggered_by, display_name,
+      idempotency_key, payload, payload_version, batch_id, output
     from timed where next_due is null
   ), logged as (
     insert into job_event (epoch, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", failure_class, code,
