@@ -97,7 +97,7 @@ async function everything(): Promise<string> {
   return states.join('\n')
 }
 
-describe('J71 J73 J77 the operators’ part of the API', () => {
+describe('J71 J73 J77 J100 the operators’ part of the API', () => {
   test('J71 is more than a few fields, and every one of them says so', () => {
     expect(operated.length).toBeGreaterThan(20)
     for (const [, , { description }] of operated) expect(description).toContain('For operators.')

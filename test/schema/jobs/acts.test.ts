@@ -70,7 +70,7 @@ async function state(): Promise<string> {
   return JSON.stringify(rows)
 }
 
-describe('J72 J75 J76 J90 acts on one job', () => {
+describe('J72 J75 J76 J90 J102 acts on one job', () => {
   test('J72 J76 a failed job is tried again: by whom, when, why, and what it was before and after', async () => {
     const [jobId] = await failedJobs([1])
     const result = await act('retryJob', jobId!, '  The service is mended.  ')

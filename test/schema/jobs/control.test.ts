@@ -88,7 +88,20 @@ describe('J75 J76 pausing a type', () => {
     ])
     expect(await resume()).toMatchObject({ __typename: 'ResumeJobTypeSuccess' })
     expect(await resume()).toMatchObject({ __typename: 'ConflictError', code: 'job.type_not_paused' })
-    expect(await acts({ jobType: 'api.waits' })).toMatchObject([
+    // Told from the act's own cursor: nothing of the act, everything since.
+    const { eventCursor } = await pause()
+    await resume()
+    const later = await api.follow(
+      OPERATOR,
+      'subscription($after: EventCursor) { operatorEvents(after: $after) { ... on JobTypeChanged { type } } }',
+      { after: eventCursor },
+    )
+    let told: Json
+    do told = (await later.next()).value.data.operatorEvents
+    while (told.type === undefined)
+    expect(told.type).toBe('job.type.resumed')
+    await later.return?.()
+    expect((await acts({ jobType: 'api.waits' })).slice(2)).toMatchObject([
       { act: 'RESUME_TYPE', reason: 'It is back.', before: { paused: true }, after: { paused: false } },
       { act: 'PAUSE_TYPE', actor: 'root', before: { paused: false }, after: { paused: true } },
     ])
