@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, expect, test } from 'vitest'
-import { v7 as uuidv7 } from 'uuid'
 import {
   actOnJob,
   type By,
@@ -16,6 +15,7 @@ import {
   listActs,
   notApplicable,
 } from '../../../src/jobs/index.ts'
+import { RESCUE } from '../../../src/jobs/sql/settle.ts'
 import { useDatabase } from '../../harness/database.ts'
 import {
   enqueueNumbers,
@@ -73,9 +73,13 @@ async function jobIn(status: JobStatus, type: string) {
   const [id] = await enqueueNumbers(db, definition, [1], status === 'SCHEDULED' ? { delayMs: 3_600_000 } : {})
   if (status === 'CANCELLED') await act(definition, 'CANCEL', id!)
   if (['SUCCEEDED', 'FAILED', 'RETRY_SCHEDULED', 'PROCESSING'].includes(status)) {
-    const { signals } = await engines.start([definition])
+    const { signals, engine } = await engines.start([definition])
     if (status === 'PROCESSING') await signals.first('BEGAN')
-    else await signals.ended(1)
+    else {
+      await signals.ended(1)
+      // So that what becomes of the job from now on is the operators' doing.
+      await engine.stop(500)
+    }
   }
   told = []
   return { definition, id: id!, finish: () => running.open() }
@@ -334,21 +338,18 @@ test('what is locked by its own transaction is not waited for long', async () =>
 
 test('what killed its workers comes back as a suspect, and its next loss is its last', async () => {
   const job = counting('acts.suspect')
-  const id = uuidv7()
-  await enqueueNumbers(db, job, [1], { jobId: id, tenantId: OTHER_TENANT })
-  await db.pool.query(
-    `with gone as (delete from job where id = $1 returning *)
-     insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
-       failure_class, code, correlation_id, triggered_by, display_name, payload)
-     select id, tenant_id, type, 'FAILED', urgency, 3, 3, 3, policy_id, created_at, 'LOST', 'job.worker_lost',
-       correlation_id, triggered_by, display_name, payload from gone`,
-    [id],
-  )
-  const { job: back } = await act(job, 'RETRY', id)
-  const { rows } = await db.pool.query(
-    'select max_lost, lost from job join job_policy p on p.id = policy_id where job.id = $1',
-    [id],
-  )
-  expect(back.lost).toBe(2)
-  expect(rows).toEqual([{ max_lost: 2, lost: 2 }])
+  const [id] = await enqueueNumbers(db, job, [1], { tenantId: OTHER_TENANT })
+  /** As if a worker had claimed it and died. */
+  const lose = async () => {
+    await db.pool.query(
+      `update job set status = 'PROCESSING', worker_id = $2, claim_epoch = claim_epoch + 1, attempt = attempt + 1,
+         claimed_at = now() where id = $1`,
+      [id, randomUUID()],
+    )
+    return (await db.database.run(RESCUE, [JSON.stringify([id])]))[0]!.status
+  }
+  expect([await lose(), await lose(), await lose()]).toEqual(['RETRY_SCHEDULED', 'RETRY_SCHEDULED', 'FAILED'])
+  // Not 0: it is still run where nothing else runs.
+  expect((await act(job, 'RETRY', id!)).job).toMatchObject({ lost: 2, attempt: 3, attemptBase: 3 })
+  expect(await lose()).toBe('FAILED')
 })
