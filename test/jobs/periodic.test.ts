@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { EngineParts } from '../../src/jobs/engine/parts.ts'
 import { Permits } from '../../src/jobs/engine/permits.ts'
 import { enqueue, JobRegistry, readSchedules } from '../../src/jobs/index.ts'
+import { WATCHING } from '../../src/jobs/periodic/on-the-spot.ts'
 import { ENGINE_JOBS, ENGINE_SCHEDULES } from '../../src/jobs/periodic/own-jobs.ts'
 import { type PeriodicTask, Ticker } from '../../src/jobs/periodic/ticker.ts'
 import { useDatabase } from '../harness/database.ts'
@@ -153,12 +154,32 @@ test('J33 jobs that ended before their week had a partition move into it: an out
   expect(await partitionOf()).toMatch(/^job_finished_\d{4}w\d{2}$/)
 })
 
-test('the engine’s own jobs load no Prisma: an idle thread stays small', async () => {
+test('the engine’s own work loads no Prisma: an idle thread stays small', async () => {
   for (const type of ['jobs.retention', 'events.partitions']) {
     const { job, database } = await runOwn(type)
     expect(job, type).toMatchObject({ status: 'SUCCEEDED' })
     expect(database.prismaLoaded, type).toBe(false)
   }
+  const { database } = await engines.start([], { schedules: ENGINE_SCHEDULES })
+  for (const task of ['jobs.rescue', ...WATCHING.map(({ name }) => name)])
+    await expect
+      .poll(async () => (await slots(task)).map(({ finished_at, problem }) => finished_at !== null && problem))
+      .toContain(null)
+  expect(database.prismaLoaded).toBe(false)
+})
+
+test('J53 what is gone already is not there to be deleted: a second run finds nothing to do', async () => {
+  await runOwn('jobs.retention')
+  const { job } = await runOwn('jobs.retention')
+  expect(job).toMatchObject({
+    status: 'SUCCEEDED',
+    output: {
+      made: [],
+      dropped: [],
+      forgotten: { keys: 0, slots: 0, batches: 0, rates: 0, breakers: 0 },
+      postponed: [],
+    },
+  })
 })
 
 test('J97 the engine’s own schedules and what is done on the spot are there after start', async () => {

@@ -49,7 +49,7 @@ test('J97 every periodic check of this version is there, and its job among the d
 describe('orgmodel.reference_rebuild', () => {
   const rebuild = () => check('orgmodel.reference_rebuild')
 
-  test('J50 J57 P23 every tenant is compared; what differs is said, repaired, and right the next time', async () => {
+  test('J50 J52 J57 P23 every tenant is compared; what differs is said, repaired, and right the next time', async () => {
     const [right, wrong] = [await tenantWithModel(db.database), await tenantWithModel(db.database)]
     const filter = (own: typeof right) => ({ op: 'cond', field: attributeId(own.model, 'level'), cmp: 'isSet' })
     await createPersona(right.call, { name: 'right', filter: filter(right) })
