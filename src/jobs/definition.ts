@@ -50,7 +50,7 @@ export interface JobDefinition<Payload> {
    * without it (J22).
    */
   readonly idempotency?: string
-  /** What people see in lists. */
+  /** What people see in lists, operators of the installation among them: free of personal data. */
   readonly displayName: (payload: Payload) => string
   /** One job. Give `run` or `runMany`, not both. */
   readonly run?: (payload: Payload, context: JobContext) => Promise<JobResult>
