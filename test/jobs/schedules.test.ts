@@ -337,6 +337,18 @@ test('J56 a schedule that cannot be fired keeps no other one waiting, and is sai
   expect(await outcomes(bad.name)).toEqual([])
 })
 
+test('one engine alone fires every second in its second: none is missed by looking too seldom', async () => {
+  const schedule = hourly(testJob('test.every_second'), { everyMs: 1_000, overlap: 'ALLOW' })
+  await engines.start([schedule.job], { schedules: [schedule] })
+  // A busy machine may miss one now and then; four in a row come soon.
+  const inARow = async () => {
+    const fired = (await slots(schedule.name)).filter(({ outcome }) => outcome === 'FIRED')
+    const seconds = new Set(fired.map(({ slot }) => slot.getTime() / 1_000))
+    return [...seconds].some((second) => range(4).every((n) => seconds.has(second + n)))
+  }
+  await expect.poll(inARow, { timeout: 25_000, interval: 250 }).toBe(true)
+})
+
 test('J93 schedules that cannot work are refused at start, all of them at once', async () => {
   const job = testJob('test.unknown_here')
   await expect(engines.start([], { schedules: [hourly(job), hourly(job)] })).rejects.toThrow(

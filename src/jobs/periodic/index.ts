@@ -1,4 +1,5 @@
 export { type Firing, nextFirings } from './firings.ts'
+export { slotOfJob } from './operate.ts'
 export { readSchedules, type ScheduleRow, type ScheduleRun } from './read.ts'
 export {
   defineSchedule,

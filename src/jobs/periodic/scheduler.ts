@@ -7,6 +7,9 @@ import { LOOK } from './sql/due-schedules.ts'
 
 /** Longest pause between two looks: an operator may have resumed a schedule, or somebody declared it anew. */
 const LONGEST_PAUSE_MS = 2_000
+const SPREAD_MS = 20
+/** Somebody else has the schedule in hand. */
+const ANOTHER_FIRES_MS = 100
 /** A round that went wrong is followed by one after this, doubling up to half a minute. */
 const FIRST_TROUBLE_MS = 250
 const LONGEST_TROUBLE_MS = 30_000
@@ -60,10 +63,10 @@ export class Scheduler {
       const names = this.#schedules.map(({ name }) => name)
       const schedules = await database.run(LOOK, [names, registry.types])
       this.#troubles = 0
-      for (const { name, inMs } of schedules) if (inMs <= 0) await this.#fire(name)
-      const soonest = Math.min(LONGEST_PAUSE_MS, ...schedules.flatMap(({ inMs }) => (inMs > 0 ? [inMs] : [])))
+      const waits = schedules.filter(({ inMs }) => inMs > 0).map(({ inMs }) => inMs)
+      for (const { name, inMs } of schedules) if (inMs <= 0) waits.push(await this.#fire(name))
       // A little apart from the other engines, of which one is enough.
-      return soonest + Math.random() * 20
+      return Math.min(LONGEST_PAUSE_MS, ...waits) + Math.random() * SPREAD_MS
     } catch (error) {
       // Said once per doubling: an outage of hours must not fill the log (pain 4).
       const wait = Math.min(FIRST_TROUBLE_MS * 2 ** this.#troubles++, LONGEST_TROUBLE_MS)
@@ -72,14 +75,15 @@ export class Scheduler {
     }
   }
 
-  async #fire(name: string): Promise<void> {
+  /** Answers with the wait until that schedule is to be looked at again. */
+  async #fire(name: string): Promise<number> {
     const { database, registry, workerId, logger, signal } = this.#parts
     try {
       const fired = await database.rawTransaction((tx) => fireDue(tx, registry, name, workerId), {
         lockTimeoutMs: LOCK_TIMEOUT_MS,
       })
       this.#troubled.delete(name)
-      if (fired === null) return
+      if (fired === null) return ANOTHER_FIRES_MS
       const { jobs, missed, overlapped } = fired
       if (missed.length > 0)
         logger.warn(
@@ -90,14 +94,17 @@ export class Scheduler {
         logger.warn({ schedule: name, slots: overlapped }, 'An earlier run is not over yet; the schedule skips a run.')
       for (const { slot, jobId } of jobs) signal?.({ kind: 'FIRED', schedule: name, slot, jobId })
       if (jobs.length > 0) this.#onFired()
+      // Its next slot may be a second away.
+      return 0
     } catch (error) {
       const text = String(error)
-      if (this.#troubled.get(name) === text) return
+      if (this.#troubled.get(name) !== text)
+        logger.error(
+          { err: error, schedule: name },
+          'A schedule could not be fired; it is tried again every 2 seconds.',
+        )
       this.#troubled.set(name, text)
-      logger.error(
-        { err: error, schedule: name },
-        'A schedule could not be fired; it is tried again every few seconds.',
-      )
+      return LONGEST_PAUSE_MS
     }
   }
 }
