@@ -104,7 +104,7 @@ export interface PolicyOverride {
   readonly maxElapsedMs?: number
   /** What differs per class of error; never wider than the above. */
   readonly rules?: Readonly<Partial<Record<'TRANSIENT' | 'THROTTLED' | 'TIMEOUT' | 'LOST', ErrorRule>>>
-  /** What people call this policy; default: the class's name, or the type's when it deviates. */
+  /** What people call this policy; default: the type's name, since its time-out is its own. */
   readonly name?: string
   /** Why this is wider than the class allows. */
   readonly motivation?: string

@@ -11,6 +11,7 @@ import { Isolation } from '../gates/isolation.ts'
 import { Claimer } from './claimer.ts'
 import { giveBackForgotten } from './forgotten.ts'
 import type { JobLogger } from '../job-logger.ts'
+import { declareTypes } from '../types/declare-types.ts'
 import type { EngineParts, EngineSignal } from './parts.ts'
 import { Permits } from './permits.ts'
 import { Workbench } from './workbench.ts'
@@ -105,6 +106,7 @@ export class Engine {
 
   async start(): Promise<void> {
     await this.#keepLease()
+    await declareTypes(this.#parts.database, this.#parts.registry, this.workerId)
     if (this.#options.workerId === undefined) this.#renewal = this.#everyThird()
     for (const periodic of this.#periodic) await periodic.start()
     this.#forgottenWatch = setInterval(() => void this.#giveBackForgotten(), this.#rescueMs)
