@@ -7,6 +7,7 @@ import { type Queryable, statement, type Tx } from '../../../src/database/index.
 import { Failure } from '../../../src/errors/index.ts'
 import {
   defineJob,
+  defineSchedule,
   enqueueMany,
   failed,
   type JobContext,
@@ -16,6 +17,7 @@ import {
   notApplicable,
   postponed,
   retryAfter,
+  type Schedule,
   succeeded,
 } from '../../../src/jobs/index.ts'
 
@@ -174,7 +176,22 @@ export const batchJob = kind('kill.batch', {
   },
 })
 
-export const jobDefinitions = [toldJob, quietJob, batchJob]
+/** One at a time over all processes. */
+export const limitedJob = kind('kill.limited', { run: carryOut, onOutcome, limits: { running: 1 } })
+
+/** Two failures in a row open its breaker for a moment; then one job tries. */
+export const dependentJob = kind('kill.dependent', {
+  run: carryOut,
+  onOutcome,
+  dependency: 'service',
+  breaker: { failures: 2, openMs: 20, longestOpenMs: 50 },
+})
+
+export const jobDefinitions = [toldJob, quietJob, batchJob, limitedJob, dependentJob]
+
+/** A schedule of the run's own: each slot has one job, however many processes fire it. */
+export const scheduleOf = (run: string): Schedule =>
+  defineSchedule<Plan>({ name: run, job: quietJob, payload: { plan: ['DO'] }, everyMs: 1_000, overlap: 'ALLOW' })
 
 export interface Wanted {
   readonly tenantId: string

@@ -1,12 +1,22 @@
-import { cancelJobs } from '../../../src/jobs/index.ts'
+import { actOnJob, cancelJobs, JobActRefusedError, JobRegistry } from '../../../src/jobs/index.ts'
 import type { TestDatabase } from '../../harness/database.ts'
 import { gate, OTHER_TENANT, TENANT } from '../support.ts'
 import { Chaos } from './chaos.ts'
-import { type Act, batchJob, quietJob, toldJob, want, type Wanted } from './domain.ts'
+import {
+  type Act,
+  batchJob,
+  dependentJob,
+  jobDefinitions,
+  limitedJob,
+  quietJob,
+  toldJob,
+  want,
+  type Wanted,
+} from './domain.ts'
 import { violations } from './invariants.ts'
 import { alive, heir, makeStage } from './kill-at.ts'
 import { type Random, randomOf } from './random.ts'
-import { cancelAll, over, type Stage } from './scenarios.ts'
+import { cancelAll, over, type Stage } from './stage.ts'
 import { Victim } from './victim.ts'
 import type { WireOptions } from './wire.ts'
 
@@ -15,7 +25,7 @@ const TENANTS = [TENANT, OTHER_TENANT, THIRD_TENANT]
 const ENGINES = 3
 const MOST_LIVES = 4
 /** Without new faults by then, everything is brought to its end. */
-const CHAOS_MS = 800
+const CHAOS_MS = 500
 const PATIENCE_MS = 20_000
 
 const BUSY: readonly Act[] = [
@@ -68,6 +78,7 @@ export async function history(
       enqueues(stage, process('caller 0'), random),
       enqueues(stage, process('caller 1'), random),
       cancels(stage, process('canceller'), random, chaos),
+      triesAgain(stage, process('operator'), random, chaos),
     ]
     for (let place = 0; place < ENGINES; place++)
       engines.push(lives(place, 1 + random.whole(4), process, ended.promise))
@@ -127,12 +138,15 @@ async function enqueues({ run }: Stage, caller: Victim, random: Random): Promise
     const told = jobs(BUSY, random.chance(0.6))
     const quiet = jobs(BUSY, false)
     const batch = jobs(TOGETHER, false)
+    const [limited, dependent] = [jobs(BUSY, false), jobs(BUSY, false)]
     const givenUp = random.chance(0.2)
     try {
       await caller.database.transaction(tenantId, async (tx) => {
         await want(tx, run, toldJob, told)
         await want(tx, run, quietJob, quiet)
         await want(tx, run, batchJob, batch)
+        await want(tx, run, limitedJob, limited)
+        await want(tx, run, dependentJob, dependent)
         if (givenUp) throw new GivenUp()
       })
     } catch (error) {
@@ -166,6 +180,27 @@ async function cancels({ db, run }: Stage, canceller: Victim, random: Random, ch
   }
 }
 
+/** An operator has failed jobs tried again, and says of some that they are dealt with. */
+async function triesAgain({ db, run }: Stage, operator: Victim, random: Random, chaos: Chaos): Promise<void> {
+  const parts = { database: operator.database, registry: new JobRegistry(jobDefinitions) }
+  const by = { actor: 'olga', reason: 'A test.', correlationId: 'kill' }
+  for (let round = 0; round < 3; round++) {
+    await chaos.after(30 + random.whole(60))
+    const act = random.chance(0.7) ? 'RETRY' : 'HANDLE'
+    const { rows } = await db.pool.query(
+      `select id from job_finished where correlation_id = $1 and status = 'FAILED' order by id limit 1`,
+      [run],
+    )
+    for (const { id } of rows)
+      try {
+        await actOnJob(parts, act, id, by)
+      } catch (error) {
+        if (operator.database.dead) return
+        if (!(error instanceof JobActRefusedError)) operator.expectLost(error)
+      }
+  }
+}
+
 /**
  * The histories of some seeds. Of a history in which something is wrong, the seed and the shortest story found are in
  * the error; with `KILL_SEED` set to it, the tests do that history alone.
@@ -175,6 +210,8 @@ export async function histories(db: TestDatabase, seeds: readonly number[]): Pro
   for (const seed of given ? [Number(given)] : seeds) {
     const { problems, story } = await history(db, seed)
     if (problems.length === 0) continue
+    // At once, since looking for a shorter story takes its time.
+    console.error(`KILL_SEED=${seed} does it again.\n${problems.join('\n')}`)
     const shortest = await shrunk(db, seed, story)
     throw new Error(
       `KILL_SEED=${seed} does it again.\n${problems.join('\n')}\nAfter, of ${story.length} faults, these:\n${shortest.join('\n')}`,
@@ -182,18 +219,21 @@ export async function histories(db: TestDatabase, seeds: readonly number[]): Pro
   }
 }
 
-/** Leaves out one fault after the other as long as something goes wrong without it. */
-export async function shrunk(
-  db: TestDatabase,
-  seed: number,
-  story: readonly string[],
-  options: HistoryOptions = {},
-): Promise<readonly string[]> {
+const MOST_TRIES = 12
+
+/** Leaves out parts of the story, ever smaller ones, as long as something goes wrong without them. */
+async function shrunk(db: TestDatabase, seed: number, story: readonly string[]): Promise<readonly string[]> {
   let shortest = story
-  for (const fault of story) {
-    const fewer = shortest.filter((other) => other !== fault)
-    const { problems } = await history(db, seed, { ...options, only: new Set(fewer) })
+  let part = Math.ceil(story.length / 2)
+  let at = 0
+  for (let tries = 0; tries < MOST_TRIES && part > 0; tries++) {
+    const fewer = [...shortest.slice(0, at), ...shortest.slice(at + part)]
+    const { problems } = await history(db, seed, { only: new Set(fewer), patienceMs: 3_000 })
     if (problems.length > 0) shortest = fewer
+    else at += part
+    if (at < shortest.length) continue
+    at = 0
+    part = Math.floor(part / 2)
   }
   return shortest
 }

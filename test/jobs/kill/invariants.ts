@@ -23,6 +23,10 @@ interface Event {
   readonly code: string | null
   readonly reason: string | null
   readonly worker_id: string | null
+  readonly actor: string
+  readonly type: string
+  readonly started_at: Date | null
+  readonly recorded_at: Date
 }
 
 interface Told {
@@ -52,19 +56,24 @@ const LEGAL: Readonly<Record<string, readonly string[]>> = {
  */
 export async function violations(pool: pg.Pool, run: string, alive: ReadonlySet<string>): Promise<string[]> {
   const rows = async <Row>(text: string) => (await pool.query(text, [run])).rows as Row[]
-  const ofRun = `job_id in (select job_id from wanted where run = $1)`
-  const left = await rows<{ id: string; status: string; plan: string }>(
-    `select id, status, payload->>'plan' as plan from job where correlation_id = $1`,
+  // Every slot that fired wants its job.
+  const jobsOfRun = `select job_id from wanted where run = $1
+    union all select job_id from job_slot where schedule = $1 and job_id is not null`
+  const ofRun = `job_id in (${jobsOfRun})`
+  const left = await rows<{ id: string; what: string }>(
+    `select job.id, concat_ws(' ', type, payload->>'plan', status, 'of', worker_id, 'whose lease ends',
+       lease_until - clock_timestamp(), 'claimed', clock_timestamp() - claimed_at, 'ago, due', due - clock_timestamp()) as what
+     from job left join job_worker on job_worker.id = job.worker_id where starts_with(correlation_id, $1)`,
   )
-  const finished = await rows<FinishedJob>('select * from job_finished where correlation_id = $1')
-  const wanted = await rows<{ job_id: string }>('select job_id from wanted where run = $1')
+  const finished = await rows<FinishedJob>('select * from job_finished where starts_with(correlation_id, $1)')
+  const wanted = await rows<{ job_id: string }>(jobsOfRun)
   // A job's events are written under its row's lock, so their numbers are in the order in which they happened.
-  const events = groups(await rows<Event>('select * from job_event where correlation_id = $1 order by id'))
+  const events = groups(await rows<Event>('select * from job_event where starts_with(correlation_id, $1) order by id'))
   const effects = groups(await rows<Effect>(`select * from effect where ${ofRun}`))
   const told = groups(await rows<Told>(`select * from told where ${ofRun} order by id`))
 
   const history = (id: string) => (events.get(id) ?? []).map(said).join(', ')
-  const problems = left.map(({ id, status, plan }) => `${id} ${plan} is still ${status}; its history: ${history(id)}`)
+  const problems = left.map(({ id, what }) => `${id} is still there: ${what}; its history: ${history(id)}`)
   const places = new Map<string, number>()
   for (const { id } of [...finished, ...left]) places.set(id, (places.get(id) ?? 0) + 1)
   for (const { job_id } of wanted)
@@ -86,6 +95,7 @@ export async function violations(pool: pg.Pool, run: string, alive: ReadonlySet<
       if (failure_class === 'LOST' && worker_id !== null && alive.has(worker_id))
         problems.push(`${id} was taken from a worker that lived; its history: ${history(id)}`)
 
+  problems.push(...limitProblems([...events.values()].flat()))
   for (const job of finished) {
     const own = events.get(job.id) ?? []
     for (const problem of [
@@ -133,6 +143,23 @@ function historyProblems(job: FinishedJob, events: readonly Event[]): string[] {
   return problems
 }
 
+/**
+ * Of the type that may run once at a time, no attempt began before the one before it had ended. A worker whose lease is
+ * over does not count as running, although its end is written later.
+ */
+function limitProblems(events: readonly Event[]): string[] {
+  const attempts = events
+    .filter((event) => event.type === 'kill.limited' && event.started_at !== null && event.failure_class !== 'LOST')
+    .toSorted((a, b) => a.started_at!.getTime() - b.started_at!.getTime())
+  return attempts.flatMap((attempt, index) => {
+    const next = attempts[index + 1]
+    // Both times are rounded to milliseconds.
+    return next !== undefined && next.started_at!.getTime() < attempt.recorded_at.getTime() - 2
+      ? [`${next.job_id} ran while ${attempt.job_id} did, which may run alone only`]
+      : []
+  })
+}
+
 /** What a job did in the database it did once, under the claim that ended it; what did not succeed did nothing. */
 function effectProblems(job: FinishedJob, effects: readonly Effect[]): string[] {
   const done = effects.filter(({ kind }) => kind === 'done')
@@ -144,6 +171,8 @@ function effectProblems(job: FinishedJob, effects: readonly Effect[]): string[] 
   if (new Set(steps).size !== steps.length) problems.push('did a step twice under one claim')
   return problems
 }
+
+const NOT_BEGUN: ReadonlySet<string | null> = new Set(['job.not_begun', 'job.breaker_open'])
 
 /** The domain was told of each ending that its handler did not write itself: once, and as it was. */
 function toldProblems(
@@ -158,7 +187,11 @@ function toldProblems(
       ? to === 'SUCCEEDED' || code === 'kill.planned'
       : to === 'SUCCEEDED' && effects.some(({ kind }) => kind === 'done')
   const expected = events
-    .filter((event) => event.from === 'PROCESSING' && event.reason !== 'job.not_begun' && !byHandler(event))
+    // What did not begin changed nothing; of an operator's act the domain is told too.
+    .filter(
+      (event) =>
+        (event.from === 'PROCESSING' || event.actor === 'olga') && !NOT_BEGUN.has(event.reason) && !byHandler(event),
+    )
     .map((event) => `${event.attempt} ${event.to} ${event.failure_class}`)
   const heard = told.map((one) => `${one.attempt} ${one.status} ${one.failure_class}`)
   return expected.join() === heard.join() ? [] : [`told its domain "${heard.join()}" instead of "${expected.join()}"`]

@@ -4,9 +4,11 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { projectFolder } from '../../../src/database/index.ts'
 import type { TestDatabase } from '../../harness/database.ts'
-import { MAKE_TABLES } from './domain.ts'
+import { declare } from '../gates-support.ts'
+import { jobDefinitions, MAKE_TABLES } from './domain.ts'
 import { violations } from './invariants.ts'
-import { cancelAll, over, type Scenario, type Stage } from './scenarios.ts'
+import type { Scenario } from './scenarios.ts'
+import { cancelAll, over, type Stage } from './stage.ts'
 import { Victim } from './victim.ts'
 import type { Fate, Point, WireOptions } from './wire.ts'
 
@@ -25,9 +27,13 @@ const PATIENCE_MS = 20_000
 /** How long the others are given while the victim stands still, perhaps with a row locked that they want. */
 const PAUSE_MS = 250
 
-export const makeStage = (db: TestDatabase): Stage => ({ db, run: `run-${randomUUID()}` })
+export const makeStage = (db: TestDatabase): Stage => ({ db, run: `kill.run_${randomUUID().replaceAll('-', '')}` })
 
-export const makeTables = (db: TestDatabase) => db.pool.query(MAKE_TABLES)
+/** Makes the domain's tables, and the rows by which the engine knows of its types' limits and breakers. */
+export async function makeTables(db: TestDatabase): Promise<void> {
+  await db.pool.query(MAKE_TABLES)
+  await declare(db, ...jobDefinitions)
+}
 
 /** Runs the scenario undisturbed; answers with every point it passed. */
 export async function record(db: TestDatabase, scenario: Scenario): Promise<{ points: Point[]; problems: string[] }> {
@@ -90,7 +96,7 @@ export async function killProcessAt(
   const side = blow === 'KILL_BEFORE' ? 'BEFORE' : 'AFTER'
   const child = fork(PROCESS, [db.url, stage.run, scenario.name, name, String(nth), side])
   const workers: string[] = []
-  child.on('message', (workerId) => void workers.push(String(workerId)))
+  child.on('message', (workerId) => void workers.push(workerId as string))
   const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
   await db.pool.query(`update job_worker set lease_until = now() - interval '1 second' where id = any($1)`, [workers])
   return { reached: signal === 'SIGKILL', problems: await settled(scenario, stage, []) }
@@ -111,8 +117,10 @@ export async function settled(
   options: Pick<WireOptions, 'rewrite'> = {},
 ): Promise<string[]> {
   let last = all.find((one) => one.runs)
-  if (last === undefined && !(await over(stage, () => {}, 0))) all.push((last = await heir(stage, options)))
-  const done = await over(stage, () => void (last?.wake(), cancelAll(stage).catch(() => {})), PATIENCE_MS)
+  if (last === undefined && !(await over(stage, () => {}, 0, scenario.goal)))
+    all.push((last = await heir(stage, options)))
+  const wake = () => void (last?.wake(), cancelAll(stage).catch(() => {}))
+  const done = await over(stage, wake, PATIENCE_MS, scenario.goal)
   await last?.end()
   const stuck = done ? [] : ['the run does not come to its end']
   const wrong = await violations(stage.db.pool, stage.run, alive(all))

@@ -1,16 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import type { TestDatabase } from '../../harness/database.ts'
 import { keepWorkers } from '../../../src/jobs/lease.ts'
-import { cancelJobs } from '../../../src/jobs/index.ts'
+import { actOnJob, cancelJobs, JobActRefusedError, JobRegistry } from '../../../src/jobs/index.ts'
 import { OTHER_TENANT, TENANT } from '../support.ts'
-import { type Act, batchJob, quietJob, toldJob, want } from './domain.ts'
-import type { Victim } from './victim.ts'
-
-/** One run of a scenario: the database as others see it, and the mark that all its jobs carry. */
-export interface Stage {
-  readonly db: TestDatabase
-  readonly run: string
-}
+import { type Act, batchJob, dependentJob, jobDefinitions, limitedJob, quietJob, toldJob, want } from './domain.ts'
+import { cancelAll, type Goal, type Stage } from './stage.ts'
+import { Victim } from './victim.ts'
 
 /** Something that a process does and may die of at any statement. */
 export interface Scenario {
@@ -19,6 +12,7 @@ export interface Scenario {
   arrange(stage: Stage): Promise<unknown>
   /** What the process does, until it has done all of it. Only what goes through the victim can die. */
   act(stage: Stage, victim: Victim): Promise<void>
+  readonly goal?: Goal
   /** What must be true besides the invariants of all jobs. */
   check?(stage: Stage): Promise<string[]>
 }
@@ -40,6 +34,12 @@ async function claimedBy(worker: string, { db, run }: Stage, own = ''): Promise<
     [run, worker],
   )
 }
+
+/** One firing of the run's schedule and its job are over. */
+const fired: Goal = async ({ db, run }) =>
+  (await db.pool.query('select from job_slot where schedule = $1 and job_id is not null limit 1', [run])).rowCount === 1
+
+const BY = { actor: 'olga', reason: 'The service is back.', correlationId: 'kill' }
 
 const DEAD = '0193a000-0000-7000-8000-00000000dead'
 
@@ -146,6 +146,60 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'one at a time',
+    arrange: ({ db, run }) =>
+      want(db.database, run, limitedJob, [of('DO'), of('THROW', 'DO'), elsewhere('STEP'), elsewhere('PLAIN')]),
+    act: work,
+  },
+  {
+    name: 'a service that fails and comes back',
+    arrange: ({ db, run }) =>
+      want(db.database, run, dependentJob, [of('THROW', 'DO'), of('THROW', 'DO'), elsewhere('DO'), elsewhere('PLAIN')]),
+    act: work,
+  },
+  {
+    name: 'an operator has a failed job tried again',
+    async arrange(stage) {
+      await want(stage.db.database, stage.run, toldJob, [of('FAIL', 'DO')])
+      const before = new Victim(stage)
+      await before.start()
+      await before.untilOver()
+      await before.end()
+    },
+    async act({ db, run }, victim) {
+      const { rows } = await db.pool.query('select id from job_finished where correlation_id = $1', [run])
+      const parts = { database: victim.database, registry: new JobRegistry(jobDefinitions) }
+      try {
+        await victim.twice(async () => void (await actOnJob(parts, 'RETRY', rows[0].id, BY)))
+      } catch (error) {
+        // The first time it was done, and only the answer was lost.
+        if (!(error instanceof JobActRefusedError)) throw error
+      }
+    },
+    async check({ db, run }) {
+      const { rows } = await db.pool.query(
+        `select id, (select count(*)::int from job_act where job_id = f.id) as acts,
+           (select count(*)::int from job_event e where e.job_id = f.id and e."from" = 'FAILED') as events
+         from job_finished f where correlation_id = $1`,
+        [run],
+      )
+      return rows
+        .filter(({ acts, events }) => acts !== events || acts > 1)
+        .map(({ id, acts, events }) => `${id} has ${acts} acts in the audit and ${events} in its history`)
+    },
+  },
+  {
+    name: 'a schedule fires',
+    async arrange(stage) {
+      stage.scheduled = true
+    },
+    async act(_, victim) {
+      await victim.start()
+      await victim.untilOver(fired)
+    },
+    goal: fired,
+  },
+  {
     name: 'a stop in the middle',
     arrange: ({ db, run }) => want(db.database, run, toldJob, [of('LINGER'), of('LINGER'), of('DO')]),
     async act(_, victim) {
@@ -155,40 +209,3 @@ export const scenarios: readonly Scenario[] = [
     },
   },
 ]
-
-/** Cancels what would otherwise run for ever. */
-export async function cancelAll({ db, run }: Stage): Promise<void> {
-  const { rows } = await db.pool.query(
-    `select tenant_id, array_agg(id) as ids from job
-     where correlation_id = $1 and payload->'plan' ? 'WAIT' and cancel_requested_at is null group by 1`,
-    [run],
-  )
-  for (const { tenant_id: tenantId, ids: jobIds } of rows)
-    await cancelJobs(db.database, { tenantId, jobIds, reason: 'enough', actor: 'anna' })
-}
-
-/** Makes time pass for a run's jobs: what waits is due, and a claim that nobody speaks of is an old one. */
-async function hurry({ db, run }: Stage): Promise<void> {
-  await db.pool.query(
-    `update job set due = least(due, now()),
-       claimed_at = case when claimed_at < now() - interval '200 ms' then claimed_at - interval '10 seconds' else claimed_at end
-     where id in (
-       select id from job where correlation_id = $1
-         and (worker_id is null and due > now() or claimed_at between now() - interval '5 seconds' and now() - interval '200 ms')
-       for update skip locked)`,
-    [run],
-  )
-}
-
-/** Lets time pass until all jobs of the run are over; false when `untilMs` are. */
-export async function over(stage: Stage, wake: () => void, untilMs: number): Promise<boolean> {
-  const started = performance.now()
-  for (;;) {
-    const { rows } = await stage.db.pool.query('select from job where correlation_id = $1 limit 1', [stage.run])
-    if (rows.length === 0) return true
-    if (performance.now() - started > untilMs) return false
-    await hurry(stage)
-    wake()
-    await pause(4)
-  }
-}

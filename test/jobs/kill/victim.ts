@@ -1,8 +1,8 @@
 import { v4 as uuidv4 } from 'uuid'
 import { Engine, type EngineOptions } from '../../../src/jobs/index.ts'
 import { Signals, silent } from '../support.ts'
-import { jobDefinitions } from './domain.ts'
-import { over, type Stage } from './scenarios.ts'
+import { jobDefinitions, scheduleOf } from './domain.ts'
+import { type Goal, over, type Stage } from './stage.ts'
 import { WiredDatabase, type WireOptions } from './wire.ts'
 
 /** Short, so that an engine looks for lost and forgotten jobs often; the leases themselves are set by hand. */
@@ -34,6 +34,7 @@ export class Victim {
       workerId: this.workerId,
       leaseMs: LEASE_MS,
       slot: 1,
+      schedules: this.#stage.scheduled === true ? [scheduleOf(this.#stage.run)] : [],
       signal: this.#signals.push,
       ...own,
     })
@@ -67,8 +68,9 @@ export class Victim {
     await Promise.race([this.#signals.first('BEGAN'), this.database.death])
   }
 
-  async untilOver(): Promise<boolean> {
-    return over(this.#stage, () => this.#engine?.wake(), PATIENCE_MS)
+  /** Until all jobs of the run are over, and more, if the scenario is about more. */
+  async untilOver(goal?: Goal): Promise<boolean> {
+    return over(this.#stage, () => this.#engine?.wake(), PATIENCE_MS, goal)
   }
 
   wake(): void {

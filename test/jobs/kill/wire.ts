@@ -107,10 +107,7 @@ export class WiredDatabase extends Database {
       const config = typeof given === 'string' ? { text: given } : given
       const answer = this.#pass(client, config, (rewritten) => original(rewritten, values))
       if (callback === undefined) return answer
-      answer.then(
-        (result) => callback(undefined, result),
-        (error: Error) => callback(error),
-      )
+      void answered(answer, callback)
       return undefined
     }
     client.query = tapped as typeof client.query
@@ -154,6 +151,15 @@ export class WiredDatabase extends Database {
 }
 
 type Callback = (error: Error | undefined, result?: pg.QueryResult) => void
+
+async function answered(answer: Promise<pg.QueryResult>, callback: Callback): Promise<void> {
+  try {
+    const result = await answer
+    callback(undefined, result)
+  } catch (error) {
+    callback(error as Error)
+  }
+}
 
 /** As `pg` says it of a connection that broke. */
 const terminated = () => new Error('Connection terminated unexpectedly')
