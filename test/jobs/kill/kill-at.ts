@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { projectFolder } from '../../../src/database/index.ts'
 import type { TestDatabase } from '../../harness/database.ts'
-import { declare } from '../gates-support.ts'
-import { jobDefinitions, MAKE_TABLES } from './domain.ts'
+import { MAKE_TABLES } from './domain.ts'
 import { violations } from './invariants.ts'
 import type { Scenario } from './scenarios.ts'
 import { cancelAll, over, type Stage } from './stage.ts'
@@ -29,11 +28,7 @@ const PAUSE_MS = 250
 
 export const makeStage = (db: TestDatabase): Stage => ({ db, run: `kill.run_${randomUUID().replaceAll('-', '')}` })
 
-/** Makes the domain's tables, and the rows by which the engine knows of its types' limits and breakers. */
-export async function makeTables(db: TestDatabase): Promise<void> {
-  await db.pool.query(MAKE_TABLES)
-  await declare(db, ...jobDefinitions)
-}
+export const makeTables = (db: TestDatabase) => db.pool.query(MAKE_TABLES)
 
 /** Runs the scenario undisturbed; answers with every point it passed. */
 export async function record(db: TestDatabase, scenario: Scenario): Promise<{ points: Point[]; problems: string[] }> {
