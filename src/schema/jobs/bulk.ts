@@ -38,7 +38,7 @@ const counted = <Key extends string>(name: string, key: Key, about: string, desc
     }),
   })
 
-const JobsOfType = counted('JobsOfKind', 'type', 'The job type.', 'How many jobs of one type a bulk act would touch.')
+const JobsOfKind = counted('JobsOfKind', 'type', 'The job type.', 'How many jobs of one type a bulk act would touch.')
 const RefusedJobs = counted(
   'RefusedJobs',
   'code',
@@ -62,7 +62,7 @@ const BulkJobActPreview = builder.objectRef<BulkPreview>('BulkJobActPreview').im
     isBeyondLimit: t.exposeBoolean('beyondLimit', {
       description: `There are more than the ${MOST_JOBS_IN_BULK} that one bulk act touches; do another for the rest.`,
     }),
-    kinds: t.expose('perType', { type: [JobsOfType], description: 'How many of which type.' }),
+    kinds: t.expose('perType', { type: [JobsOfKind], description: 'How many of which type.' }),
     sampleUuids: t.expose('sample', { type: ['UUID'], description: 'The first 20 of them, the oldest first.' }),
     refused: t.expose('refused', {
       type: [JobsInStatus],
