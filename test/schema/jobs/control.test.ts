@@ -297,6 +297,25 @@ describe('J75 J76 J78 schedules', () => {
     await api.db.pool.query(`update job_schedule set next_slot = now() - interval '2 minutes' where name = $1`, [name])
     expect(Number((await shown()).overdueMs)).toBeGreaterThanOrEqual(120_000)
   })
+
+  test('J86 so is what engines do on the spot, by the last time that one of them did it', async () => {
+    await api.db.pool.query(
+      `update job_schedule set cron = null, every_ms = 60000, job_type = null, next_slot = null where name = $1`,
+      [name],
+    )
+    expect((await shown()).overdueMs).toBe('0')
+    const last = (ago: string) =>
+      api.db.pool.query(`insert into job_slot (schedule, slot, outcome) values ($1, now() - $2::interval, 'FIRED')`, [
+        name,
+        ago,
+      ])
+    await last('10 minutes')
+    const late = Number((await shown()).overdueMs)
+    expect(late).toBeGreaterThanOrEqual(540_000)
+    expect(late).toBeLessThan(600_000)
+    await last('30 seconds')
+    expect((await shown()).overdueMs).toBe('0')
+  })
 })
 
 describe('J75 J76 batches', () => {
