@@ -52,10 +52,7 @@ export class Database implements Queryable {
   }
 
   /** One transaction past Prisma, for the engine's own work (raw-transaction.ts). */
-  rawTransaction<T>(
-    body: (tx: Queryable) => Promise<T>,
-    options?: { readonly lockTimeoutMs?: number },
-  ): Promise<T> {
+  rawTransaction<T>(body: (tx: Queryable) => Promise<T>, options?: { readonly lockTimeoutMs?: number }): Promise<T> {
     return inRawTransaction(this.pool, this.#preparedStatements, body, options)
   }
 

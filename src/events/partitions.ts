@@ -1,11 +1,4 @@
-import {
-  isLockTimeout,
-  sqlState,
-  statement,
-  type Database,
-  type Queryable,
-  type Statement,
-} from '../database/index.ts'
+import { isLockTimeout, sqlState, statement, type Database, type Queryable, type Statement } from '../database/index.ts'
 import { EVENTS, type EventLog } from './log.ts'
 
 export interface MaintenanceOptions {
