@@ -1,6 +1,7 @@
 import type { Tx } from '../database/index.ts'
 import type { FailureClass } from '../errors/index.ts'
 import type { JobOutcome } from './definition.ts'
+import { readPayload } from './payload.ts'
 import type { AnyJobDefinition } from './registry.ts'
 import type { SettledRow } from './sql/settle.ts'
 
@@ -14,11 +15,9 @@ export async function tellOutcomes(tx: Tx, definition: AnyJobDefinition, rows: r
 }
 
 function outcomeOf(row: SettledRow, definition: AnyJobDefinition): JobOutcome<unknown> {
-  const parsed = definition.payload.safeParse(row.payload)
   return {
     jobId: row.id,
-    // A payload that is no longer of the declared shape is why the job failed; its domain still has to know.
-    payload: parsed.success ? parsed.data : row.payload,
+    payload: payloadOf(row, definition),
     attempt: row.attempt,
     maxAttempts: row.maxAttempts,
     correlationId: row.correlationId,
@@ -30,5 +29,14 @@ function outcomeOf(row: SettledRow, definition: AnyJobDefinition): JobOutcome<un
         : { class: row.failureClass as FailureClass, code: row.code ?? '', message: row.message ?? '' },
     reason: row.reason,
     actor: row.actor,
+  }
+}
+
+function payloadOf(row: SettledRow, definition: AnyJobDefinition): unknown {
+  try {
+    return readPayload(definition, row.payload, row.payloadVersion)
+  } catch {
+    // A payload that is no longer of the declared shape is why the job failed; its domain still has to know.
+    return row.payload
   }
 }

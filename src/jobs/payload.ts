@@ -18,7 +18,7 @@ export function payloadToStore<Payload>(definition: JobDefinition<Payload>, payl
   if (secret !== null)
     throw new PayloadError(
       definition.type,
-      `has the field "${secret.join('.')}". Payloads hold no secrets; pass the id of the row that keeps it.`,
+      `holds a secret in the field "${secret.join('.')}". Payloads hold no secrets; pass the id of the row that keeps it.`,
     )
   const text = JSON.stringify(checked)
   if (!isStorable(text))
@@ -32,6 +32,45 @@ export function payloadToStore<Payload>(definition: JobDefinition<Payload>, payl
   return text
 }
 
+/**
+ * A stored payload as today's handler reads it: upcast version by version, then checked.
+ *
+ * @throws PayloadError when an upcaster throws, is missing, or what comes out is not as declared
+ */
+export function readPayload<Payload>(definition: JobDefinition<Payload>, stored: unknown, version: number): Payload {
+  let payload = stored
+  for (let from = version; from < (definition.payloadVersion ?? 1); from++)
+    try {
+      payload = definition.upcasters![from]!(payload)
+    } catch {
+      // Its error may quote the payload.
+      throw new PayloadError(
+        definition.type,
+        `cannot be brought from version ${from} to ${from + 1}: its upcaster threw.`,
+      )
+    }
+  return parsePayload(definition, payload)
+}
+
+/** What is wrong with a type's payload versions, in sentences. */
+export function payloadProblems({ payloadVersion = 1, upcasters = {} }: VersionOwner): string[] {
+  if (!Number.isInteger(payloadVersion) || payloadVersion < 1 || payloadVersion > NEWEST_VERSION)
+    return [`payloadVersion is ${payloadVersion}; give a whole number from 1 to ${NEWEST_VERSION}.`]
+  const problems: string[] = []
+  for (let from = 1; from < payloadVersion; from++)
+    if (typeof upcasters[from] !== 'function')
+      problems.push(`upcasters[${from}] is missing, so waiting jobs of version ${from} could not run. Give it.`)
+  for (const from of Object.keys(upcasters))
+    if (!(Number(from) >= 1 && Number(from) < payloadVersion && Number.isInteger(Number(from))))
+      problems.push(`upcasters[${from}] leads nowhere: payloadVersion is ${payloadVersion}. Raise it, or take it out.`)
+  return problems
+}
+
+type VersionOwner = Pick<JobDefinition<never>, 'payloadVersion' | 'upcasters'>
+
+/** PostgreSQL's smallint. */
+const NEWEST_VERSION = 32_767
+
 /** @throws PayloadError naming the first field that is not as declared */
 export function parsePayload<Payload>(definition: JobDefinition<Payload>, payload: unknown): Payload {
   const parsed = definition.payload.safeParse(payload)
@@ -44,7 +83,12 @@ export function parsePayload<Payload>(definition: JobDefinition<Payload>, payloa
 const SECRET =
   /^(pass(word|wd|phrase)|secret|client[-_]?secret|(access|refresh|id|bearer|auth|api)?[-_]?token|api[-_]?key|private[-_]?key|authorization|cookie|credentials?)$/i
 
+/** What is a secret whatever its field is called: a signed token, a private key, a password in an address. */
+const SECRET_VALUE =
+  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----|\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i
+
 function secretIn(value: unknown, path: readonly string[]): readonly string[] | null {
+  if (typeof value === 'string') return SECRET_VALUE.test(value) ? path : null
   if (typeof value !== 'object' || value === null) return null
   for (const [key, inner] of Object.entries(value)) {
     const here = [...path, key]

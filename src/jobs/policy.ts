@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { JobClass, JobDefinition } from './definition.ts'
+import type { ErrorRule, JobClass, JobDefinition } from './definition.ts'
 
 /** How often and how long a job may be tried; what the rows of `job_policy` hold. */
 export interface Policy {
@@ -13,6 +13,10 @@ export interface Policy {
   /** 0 to 1: how much of a delay is random, so that what failed together does not come back together. */
   readonly jitter: number
   readonly timeoutMs: number
+  /** Longest time from the begin of a window's first attempt to the begin of another; left out: no limit. */
+  readonly maxElapsedMs?: number
+  /** What differs per class of error; left out: nothing. */
+  readonly rules?: Readonly<Record<string, ErrorRule>>
 }
 
 /** What of a definition its policy is made of. */
@@ -51,6 +55,8 @@ export function policyOf(definition: PolicyOwner): Policy {
     delaysMs: own.delaysMs ?? row.delaysMs,
     jitter: own.jitter ?? JITTER,
     timeoutMs: definition.timeoutMs,
+    ...(own.maxElapsedMs === undefined ? {} : { maxElapsedMs: own.maxElapsedMs }),
+    ...(own.rules === undefined || Object.keys(own.rules).length === 0 ? {} : { rules: own.rules }),
   }
 }
 
@@ -73,14 +79,34 @@ export function policyProblems(definition: PolicyOwner): string[] {
     )
   if (policy.maxAttempts > 1 && policy.delaysMs.length === 0)
     problems.push('it may be tried again but has no delay. Give policy.delaysMs.')
-  if (policy.delaysMs.some((delay) => !Number.isInteger(delay) || delay < 0 || delay > LONGEST_MS))
+  if (!policy.delaysMs.every(isDelay))
     problems.push(`policy.delaysMs holds something else than whole milliseconds from 0 to ${LONGEST_MS}.`)
   if (!(policy.jitter >= 0 && policy.jitter <= 1))
     problems.push(`policy.jitter is ${policy.jitter}; it goes from 0 to 1.`)
   if (!Number.isInteger(policy.timeoutMs) || policy.timeoutMs < 1 || policy.timeoutMs > LONGEST_MS)
     problems.push(`timeoutMs is ${policy.timeoutMs}; give whole milliseconds from 1 to ${LONGEST_MS}.`)
+  if (policy.maxElapsedMs !== undefined && (!Number.isSafeInteger(policy.maxElapsedMs) || policy.maxElapsedMs < 1))
+    problems.push(`policy.maxElapsedMs is ${policy.maxElapsedMs}; give whole milliseconds from 1, or leave it out.`)
+  for (const [errorClass, rule] of Object.entries(policy.rules ?? {}))
+    problems.push(...ruleProblems(errorClass, rule, policy.maxAttempts))
   return problems
 }
+
+function ruleProblems(errorClass: string, rule: ErrorRule, most: number): string[] {
+  const name = `policy.rules.${errorClass}`
+  if (!RULED.includes(errorClass)) return [`${name} is for no class of error that is retried: ${RULED.join(', ')}.`]
+  const problems: string[] = []
+  const { maxAttempts, delaysMs } = rule
+  if (maxAttempts !== undefined && !(Number.isInteger(maxAttempts) && maxAttempts >= 1 && maxAttempts <= most))
+    problems.push(`${name}.maxAttempts is ${maxAttempts}; give a whole number from 1 to the policy's own ${most}.`)
+  if (delaysMs !== undefined && (delaysMs.length === 0 || !delaysMs.every(isDelay)))
+    problems.push(`${name}.delaysMs must hold whole milliseconds from 0 to ${LONGEST_MS}, at least one.`)
+  return problems
+}
+
+const RULED: readonly string[] = ['TRANSIENT', 'THROTTLED', 'TIMEOUT', 'LOST']
+
+const isDelay = (delay: number): boolean => Number.isInteger(delay) && delay >= 0 && delay <= LONGEST_MS
 
 // Longest delay of a Node timer and of a PostgreSQL integer: 24.8 days.
 const LONGEST_MS = 2 ** 31 - 1
@@ -99,6 +125,16 @@ export function policyId(policy: Policy): string {
     policy.delaysMs,
     policy.jitter,
     policy.timeoutMs,
+    // Added later: a policy without them keeps the id that it has had.
+    ...(policy.maxElapsedMs === undefined && policy.rules === undefined
+      ? []
+      : [policy.maxElapsedMs ?? null, sortedRules(policy.rules ?? {})]),
   ])
   return createHash('sha256').update(content).digest().readBigInt64BE(0).toString()
 }
+
+/** The order in which somebody wrote the rules down is no part of the policy. */
+const sortedRules = (rules: Readonly<Record<string, ErrorRule>>) =>
+  Object.keys(rules)
+    .sort()
+    .map((errorClass) => [errorClass, rules[errorClass]!.maxAttempts ?? null, rules[errorClass]!.delaysMs ?? null])

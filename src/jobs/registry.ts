@@ -1,5 +1,6 @@
 import type { JobDefinition } from './definition.ts'
 import { ENGINE_JOBS } from './periodic/own-jobs.ts'
+import { payloadProblems } from './payload.ts'
 import { policyProblems } from './policy.ts'
 
 /** A definition whose payload type is forgotten: a list of them can have no other element type. */
@@ -37,7 +38,7 @@ export class JobRegistry {
 }
 
 function definitionProblems(definition: AnyJobDefinition): string[] {
-  const problems = policyProblems(definition)
+  const problems = [...policyProblems(definition), ...payloadProblems(definition)]
   if (!/^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/.test(definition.type) || definition.type.length > 100)
     problems.push('its type is not of the form `area.action` (lower case, dotted, at most 100 characters).')
   if ((definition.run === undefined) === (definition.runMany === undefined))

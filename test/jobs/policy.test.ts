@@ -94,6 +94,18 @@ test.each([
   ['no delay', { policy: { delaysMs: [] } }, /no delay/],
   ['a delay that is none', { policy: { delaysMs: [-1] } }, /delaysMs/],
   ['a jitter beyond the delay', { policy: { jitter: 2 } }, /jitter/],
+  [
+    'a rule wider than its policy',
+    { policy: { rules: { LOST: { maxAttempts: 4 } } } },
+    /rules\.LOST\.maxAttempts is 4/,
+  ],
+  ['a rule without a delay', { policy: { rules: { THROTTLED: { delaysMs: [] } } } }, /rules\.THROTTLED\.delaysMs/],
+  [
+    'a rule for what is never tried again',
+    { policy: { rules: { PERMANENT: {} } as never } },
+    /rules\.PERMANENT is for no/,
+  ],
+  ['no time at all', { policy: { maxElapsedMs: 0 } }, /maxElapsedMs is 0/],
   ['a time-out of nothing', { timeoutMs: 0 }, /timeoutMs/],
 ])('start-up refuses %s', (_, own, message) => {
   expect(refused(own)).toThrow(message)
@@ -123,4 +135,11 @@ test('a policy’s id is its content’s', () => {
   const policy = policyOf(testJob('test.id'))
   expect(policyId(policy)).toBe(policyId({ ...policy, delaysMs: [...policy.delaysMs] }))
   expect(policyId(policy)).not.toBe(policyId({ ...policy, maxAttempts: policy.maxAttempts + 1 }))
+  const limited = { ...policy, maxElapsedMs: 60_000 }
+  const [lost, late] = [{ maxAttempts: 1 }, { delaysMs: [5] }]
+  expect(policyId(limited)).not.toBe(policyId(policy))
+  expect(policyId({ ...limited, rules: { LOST: lost, TIMEOUT: late } })).toBe(
+    policyId({ ...limited, rules: { TIMEOUT: late, LOST: lost } }),
+  )
+  expect(policyId({ ...limited, rules: { LOST: lost } })).not.toBe(policyId(limited))
 })

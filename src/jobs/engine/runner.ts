@@ -1,6 +1,6 @@
 import { Failure } from '../../errors/index.ts'
 import type { BatchedJob, JobResult } from '../definition.ts'
-import { parsePayload } from '../payload.ts'
+import { readPayload } from '../payload.ts'
 import type { Attempt } from './attempt.ts'
 import { jobTransaction, proveClaims, settle, Superseded } from './claim-transaction.ts'
 import { AttemptContext } from './context.ts'
@@ -23,7 +23,7 @@ export interface Verdicts {
 export async function runOne(attempt: Attempt, parts: EngineParts, verdicts: Verdicts): Promise<void> {
   const { definition, job } = attempt
   try {
-    const payload = parsePayload(definition, job.payload)
+    const payload = readPayload(definition, job.payload, job.payloadVersion)
     if (definition.dependency !== undefined && !(await verdicts.admit(attempt, payload))) return
     const result = await definition.run!(payload, new AttemptContext(attempt, parts))
     if (attempt.settledAs !== null) verdicts.settledByHandler(attempt)
@@ -96,7 +96,7 @@ async function inOneTransaction(attempts: readonly Attempt[], parts: EngineParts
 
 const batched = ({ job, definition }: Attempt): BatchedJob<unknown> => ({
   id: job.id,
-  payload: parsePayload(definition, job.payload),
+  payload: readPayload(definition, job.payload, job.payloadVersion),
   attempt: job.attempt,
   correlationId: job.correlationId,
 })
@@ -114,7 +114,7 @@ function pairs(attempts: readonly Attempt[], results: readonly JobResult[]) {
 async function mayRun(attempt: Attempt, verdicts: Verdicts): Promise<boolean> {
   const { definition, job } = attempt
   try {
-    const payload = parsePayload(definition, job.payload)
+    const payload = readPayload(definition, job.payload, job.payloadVersion)
     return definition.dependency === undefined || (await verdicts.admit(attempt, payload))
   } catch (error) {
     concludeThrown(attempt, error, verdicts)

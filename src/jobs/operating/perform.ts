@@ -3,7 +3,7 @@ import type { Tx } from '../../database/index.ts'
 import { lockBatches } from '../batches/join.ts'
 import { storableJson } from '../json.ts'
 import { tellOutcomes } from '../outcome.ts'
-import { parsePayload, PayloadError } from '../payload.ts'
+import { PayloadError, readPayload } from '../payload.ts'
 import type { AnyJobDefinition } from '../registry.ts'
 import { type NewAct, RECORD_ACTS } from '../sql/acts.ts'
 import { CANCEL } from '../sql/cancel.ts'
@@ -87,7 +87,7 @@ async function noLongerValid(
   if (definition.stillValid === undefined) return null
   let payload: unknown
   try {
-    payload = parsePayload(definition, row.payload)
+    payload = readPayload(definition, row.payload, row.payloadVersion)
   } catch (error) {
     if (error instanceof PayloadError) return new JobActRefusedError(error.message, 'job.no_longer_valid', row.status)
     throw error

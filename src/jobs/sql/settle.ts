@@ -32,6 +32,7 @@ export interface SettledRow {
   readonly reason: string | null
   readonly actor: string
   readonly payload: unknown
+  readonly payloadVersion: number
 }
 
 /**
@@ -39,7 +40,8 @@ export interface SettledRow {
  * nothing is written.
  *
  * Everything the decision needs is on the job's row and its policy's, so that it does not depend on which
- * process, with which release, makes it (pain 14). `skip locked`, because one row held by somebody else must not
+ * process, with which release, makes it (pain 14). What the policy said is the attempt's reason in the history
+ * (`policy.delay`, `policy.attempts_used` …), unless it has one of its own. `skip locked`, because one row held by somebody else must not
  * keep a whole batch waiting; the caller asks with `STILL_HELD` and tries again.
  */
 export const SETTLE = statement<SettledRow>(
@@ -77,31 +79,67 @@ function jobColumns(): string {
   return `job.tenant_id, job.type, job.urgency, job.attempt, job.attempt_base, job.lost, job.policy_id,
     job.due as was_due, job.created_at, job.worker_id, job.cancel_requested_at, job.cancel_reason, job.cancel_actor, job.correlation_id,
     job.triggered_by, job.display_name, job.idempotency_key, job.payload, job.payload_version, job.batch_id,
-    job.attempt_base + policy.max_attempts as max_attempts, policy.max_lost, policy.delays_ms, policy.jitter`
+    job.attempt_base + policy.max_attempts as max_attempts, policy.max_lost, policy.delays_ms, policy.jitter,
+    policy.max_elapsed_ms, policy.rules`
 }
 
 function settling(ending: string): string {
   return `with ending as materialized (${ending}),
-  decided as materialized (
-    select *, clock_timestamp() as now,
+  judged as materialized (
+    select *, clock_timestamp() as now, rules -> "failureClass" as rule, attempt - attempt_base as nth,
+      kind = 'LOST' and lost >= max_lost as lost_too_often
+    from ending
+  ), decided as materialized (
+    select *,
       case
         when kind in ('SUCCEEDED', 'CANCELLED', 'FAILED') then kind
         when cancel_requested_at is not null then 'CANCELLED'
         when kind = 'BACK' then 'SCHEDULED'
-        when attempt >= max_attempts or (kind = 'LOST' and lost >= max_lost) then 'FAILED'
+        when attempt >= max_attempts or nth >= (rule ->> 'maxAttempts')::int or lost_too_often then 'FAILED'
         else 'RETRY_SCHEDULED'
-      end as "to"
-    from ending
+      end as decision, lost_too_often and cancel_requested_at is null as quarantined
+    from judged
+  ), planned as materialized (
+    select *,
+      case
+        when decision = 'SCHEDULED' and "delayMs" is null then was_due
+        when decision in ('SCHEDULED', 'RETRY_SCHEDULED') then now + interval '1 millisecond' * coalesce("delayMs",
+          (1 - jitter * random()) * coalesce(
+            (rule -> 'delaysMs' ->> least(nth, jsonb_array_length(rule -> 'delaysMs')) - 1)::float8,
+            delays_ms[least(nth, cardinality(delays_ms))]))
+      end as planned_due
+    from decided
+  ), limited as materialized (
+    select *,
+      -- Only a policy with a longest time looks for the begin of the window's first attempt.
+      case when decision = 'RETRY_SCHEDULED' and max_elapsed_ms is not null
+        then planned_due > interval '1 millisecond' * max_elapsed_ms + least(
+          now - interval '1 millisecond' * "ranMs",
+          (select min(started_at) from job_event e
+            where e.job_id = planned.id and e.attempt > attempt_base and e."to" <> 'SCHEDULED'))
+        else false
+      end as too_late
+    from planned
   ), timed as materialized (
     select *,
-      case when "to" = 'CANCELLED' then coalesce(reason, cancel_reason) else reason end as why,
-      case when "to" = 'CANCELLED' then coalesce(cancel_actor, 'system') else 'system' end as actor,
+      case when too_late then 'FAILED' else decision end as "to",
+      case when not too_late then planned_due end as next_due,
+      case when quarantined then 'job.quarantined' else code end as final_code,
+      case when quarantined then 'Its workers died ' || lost + 1 || ' times while they ran this job, so it is not given '
+        'to another. Find out why; an operator may then try it again, alone on its worker.' else message end
+        as final_message,
+      case when decision = 'CANCELLED' then coalesce(reason, cancel_reason) else reason end as why,
+      case when decision = 'CANCELLED' then coalesce(cancel_actor, 'system') else 'system' end as actor,
       case
-        when "to" = 'SCHEDULED' and "delayMs" is null then was_due
-        when "to" in ('SCHEDULED', 'RETRY_SCHEDULED') then now + interval '1 millisecond' * coalesce("delayMs",
-          delays_ms[least(attempt - attempt_base, cardinality(delays_ms))] * (1 - jitter * random()))
-      end as next_due
-    from decided
+        when decision not in ('FAILED', 'RETRY_SCHEDULED') then null
+        when kind = 'FAILED' then 'policy.permanent'
+        when too_late then 'policy.max_elapsed'
+        when quarantined then 'policy.lost_cap'
+        when decision = 'FAILED' then 'policy.attempts_used'
+        when "delayMs" is not null then 'policy.retry_after'
+        else 'policy.delay'
+      end as rule_applied
+    from limited
   ), waiting as (
     update job set status = timed."to", due = timed.next_due, worker_id = null, claimed_at = null,
       attempt = job.attempt - (timed."to" = 'SCHEDULED')::int, lost = job.lost + (timed.kind = 'LOST')::int
@@ -113,20 +151,21 @@ function settling(ending: string): string {
       created_at, finished_at, failure_class, code, message, reason, correlation_id, triggered_by, display_name,
       idempotency_key, payload, payload_version, batch_id, output)
     select id, tenant_id, type, "to", urgency, attempt, attempt_base, lost + (kind = 'LOST')::int, "claimEpoch",
-      policy_id, created_at, now, "failureClass", code, message, why, correlation_id, triggered_by, display_name,
+      policy_id, created_at, now, "failureClass", final_code, final_message, why, correlation_id, triggered_by, display_name,
       idempotency_key, payload, payload_version, batch_id, output
     from timed where next_due is null
   ), logged as (
     insert into job_event (epoch, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", failure_class, code,
       message, stack, reason, actor, worker_id, next_attempt_at, started_at, recorded_at, correlation_id)
     select (select event_log_current_epoch()), id, tenant_id, type, attempt, "claimEpoch", 'PROCESSING', "to",
-      "failureClass", code, message, stack, why, actor, worker_id, next_due,
+      "failureClass", final_code, final_message, stack, coalesce(why, rule_applied), actor, worker_id, next_due,
       now - interval '1 millisecond' * "ranMs", now, correlation_id
     from timed
   )
   select id::text, tenant_id::text as "tenantId", type, attempt::int as attempt, max_attempts::int as "maxAttempts",
-    correlation_id as "correlationId", "to" as status, next_due as due, "failureClass", code, message, why as reason,
-    actor, payload
+    correlation_id as "correlationId", "to" as status, next_due as due, "failureClass", final_code as code,
+    final_message as message, why as reason,
+    actor, payload, payload_version::int as "payloadVersion"
   from timed`
 }
 
