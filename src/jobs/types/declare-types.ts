@@ -11,9 +11,12 @@ import type { AnyJobDefinition, JobRegistry } from '../registry.ts'
 export async function declareTypes(database: Database, registry: JobRegistry, workerId: string): Promise<void> {
   const types = registry.types.map((type) => declared(registry.get(type)))
   await database.rawTransaction(async (tx) => {
-    // Versions are numbered by looking: whoever starts at the same time looks afterwards.
-    await tx.run(ONE_AT_A_TIME, [])
-    await tx.run(DECLARE_POLICIES, [JSON.stringify(types)])
+    // A release that was here before waits for nobody, not even for one that hangs while it declares.
+    if ((await tx.run(NEW_POLICIES, [JSON.stringify(types)])).length > 0) {
+      // Versions are numbered by looking: whoever starts at the same time looks afterwards.
+      await tx.run(ONE_AT_A_TIME, [])
+      await tx.run(DECLARE_POLICIES, [JSON.stringify(types)])
+    }
     await tx.run(DECLARE_TYPES, [JSON.stringify(types)])
     const versions = Object.fromEntries(types.map(({ type, payloadVersion }) => [type, payloadVersion]))
     await tx.run(KNOWS, [workerId, JSON.stringify(versions)])
@@ -41,6 +44,13 @@ function declared(definition: AnyJobDefinition) {
     ratePerMs: limits?.ratePerTenant?.perMs ?? null,
   }
 }
+
+/** $1 the types as JSON. Answers with the names whose policy has no version yet. */
+const NEW_POLICIES = statement<{ readonly name: string }>(
+  'jobs.new_policies',
+  `select "policyName" as name from jsonb_to_recordset($1::jsonb) as d("policyName" text, "policyId" bigint)
+  where not exists (select from job_policy_version v where v.name = d."policyName" and v.policy_id = d."policyId")`,
+)
 
 const ONE_AT_A_TIME = statement<never>(
   'jobs.declare_one_at_a_time',
@@ -71,7 +81,10 @@ const DECLARE_POLICIES = statement<never>(
   from unknown`,
 )
 
-/** $1 the types as JSON. In the order of names, lest two starts deadlock with whoever writes a type's events. */
+/**
+ * $1 the types as JSON. In the order of names, lest two starts deadlock with whoever writes a type's events. What is
+ * the same already is left out before the insert, since a conflict locks its row even when it changes nothing.
+ */
 const DECLARE_TYPES = statement<never>(
   'jobs.declare_types',
   `insert into job_type as t (type, class, policy_name, policy_id, payload_version, idempotency, motivation, dependency,
@@ -81,6 +94,11 @@ const DECLARE_TYPES = statement<never>(
   from jsonb_to_recordset($1::jsonb) as d(type text, "class" text, "policyName" text, "policyId" bigint,
     "payloadVersion" smallint, idempotency text, motivation text, dependency text, "maxRunning" integer,
     "maxRunningPerTenant" integer, "rateJobs" integer, "ratePerMs" integer)
+  where not exists (select from job_type known where known.type = d.type and (known.payload_version > d."payloadVersion"
+    or (known.class, known.policy_name, known.policy_id, known.payload_version, known.idempotency, known.motivation,
+      known.dependency, known.max_running, known.max_running_per_tenant, known.rate_jobs, known.rate_per_ms)
+    is not distinct from (d."class", d."policyName", d."policyId", d."payloadVersion", d.idempotency, d.motivation,
+      d.dependency, d."maxRunning", d."maxRunningPerTenant", d."rateJobs", d."ratePerMs")))
   order by type
   on conflict (type) do update set
     class = excluded.class, policy_name = excluded.policy_name, policy_id = excluded.policy_id,
