@@ -1,10 +1,10 @@
 import { beforeAll, test } from 'vitest'
-import { useDatabase } from '../../harness/database.ts'
+import { useServer } from '../../harness/server.ts'
 import { range } from '../support.ts'
 import { histories } from './histories.ts'
 import { makeTables } from './kill-at.ts'
 
-const db = useDatabase()
+const db = useServer()
 beforeAll(() => makeTables(db))
 
 test.each(range(10))('J06 J08 J33 J63 J95 J105 whatever dies, in any order: histories %i00 to %i99', (hundred) =>

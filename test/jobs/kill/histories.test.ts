@@ -1,10 +1,10 @@
 import { beforeAll, test } from 'vitest'
-import { useDatabase } from '../../harness/database.ts'
+import { useServer } from '../../harness/server.ts'
 import { range } from '../support.ts'
 import { histories } from './histories.ts'
 import { makeTables } from './kill-at.ts'
 
-const db = useDatabase()
+const db = useServer()
 beforeAll(() => makeTables(db))
 
 test('J06 J08 J33 J63 J95 J105 whatever dies, in any order: 25 histories', () => histories(db, range(25)), 120_000)

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
-import { useDatabase } from '../../harness/database.ts'
+import { useServer } from '../../harness/server.ts'
 import { history } from './histories.ts'
 import { makeTables } from './kill-at.ts'
 
-const db = useDatabase()
+const db = useServer()
 beforeAll(() => makeTables(db))
 
 /** A fault put into the engine on purpose: in some statements, one text instead of another. */
