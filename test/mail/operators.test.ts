@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { MailTransport } from '../../src/domain/mail/index.ts'
-import { actOnJob, type JobAct, JobRegistry } from '../../src/jobs/index.ts'
+import { actOnJob, type JobAct, JobRegistry, waitingBecause } from '../../src/jobs/index.ts'
 import { useDatabase } from '../harness/database.ts'
 import { makeDue, useEngines, waiting } from '../jobs/support.ts'
 import { deliveryTo, HELLO, jobOf, mailRow, nextAttempt, plan, script, tenantWithAnna } from './scene.ts'
@@ -100,7 +100,11 @@ test('a server that is away opens the breaker: what waits spends no attempt, and
   await expect.poll(breaker).toEqual({ state: 'OPEN', failures: 5 })
 
   const { mailId, jobId } = await plan(db, tenantId)
-  await signals.first('ENDED', (signal) => signal.jobId === jobId && signal.status === 'SCHEDULED')
+  const looks = signals.of('IDLE').length
+  await expect.poll(() => signals.of('IDLE').length, { timeout: 10_000 }).toBeGreaterThan(looks + 1)
+  expect((await waitingBecause(db.database, [jobId])).get(jobId)).toMatchObject([
+    { kind: 'BREAKER_OPEN', dependency: 'smtp' },
+  ])
   expect(await waiting(db, jobId)).toMatchObject({ status: 'SCHEDULED', attempt: 0 })
   expect(await mailRow(db, mailId)).toMatchObject({ status: 'PLANNED', version: 1 })
 
