@@ -117,7 +117,7 @@ test('J36 a message of any length or with a NUL is kept, shortened', async () =>
   expect(attempt!.failure!.message).toHaveLength(2_000)
 })
 
-test('J09 J23 J34 J35 J46 every attempt is kept: number, times, class, code, worker, correlation', async () => {
+test('J09 J23 J34 J35 J46 J94 J104 every attempt is kept: number, times, class, code, worker, correlation', async () => {
   let runs = 0
   const job = testJob('test.history', {
     run: async (_, context) => {
