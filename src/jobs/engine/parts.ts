@@ -13,6 +13,7 @@ export type EngineSignal =
   | { readonly kind: 'UNKNOWN_TYPES'; readonly types: readonly string[] }
   | { readonly kind: 'SETTLE_TROUBLE'; readonly jobs: number }
   | { readonly kind: 'FIRED'; readonly schedule: string; readonly slot: Date; readonly jobId: string }
+  | { readonly kind: 'ISOLATING' }
   | { readonly kind: 'IDLE' }
 
 /** What the parts of one engine share. */

@@ -32,7 +32,10 @@ export class Isolation {
   /** Runs the suspects that are this engine's to run; others are claimed only when it resolves. */
   async visit(stop: AbortSignal): Promise<void> {
     if (performance.now() - this.#lookedAt < LOOK_MS) return
-    if ((await this.#suspects()).length > 0 && (await this.#emptied(stop))) await this.#runOneAfterAnother(stop)
+    if ((await this.#suspects()).length > 0) {
+      this.#parts.signal?.({ kind: 'ISOLATING' })
+      if (await this.#emptied(stop)) await this.#runOneAfterAnother(stop)
+    }
     this.#lookedAt = performance.now()
   }
 
