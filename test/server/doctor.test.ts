@@ -111,7 +111,9 @@ describe('what the doctor finds', () => {
 
   test('J106 jobs that wait too long, workers that are not there, types that nobody knows', async () => {
     expect(await findings('workers')).toMatchObject([{ state: 'warning', says: 'No worker is alive.' }])
-    expect(await findings('backlog')).toMatchObject([{ state: 'good' }])
+    expect(await findings('backlog')).toEqual([
+      { state: 'good', says: 'No job has been due for more than a minute, and no type is failing.' },
+    ])
     await waitingJob('doctor.soon', '1 hour')
     await waitingJob('doctor.late', '-5 minutes')
     await waitingJob('doctor.very_late', '-2 hours')
@@ -138,6 +140,33 @@ describe('what the doctor finds', () => {
        values ('doctor.paused', 'FOLLOW_UP', 'follow_up', 1, 1, now(), 'somebody')`,
     )
     expect(await findings('backlog')).toMatchObject([{ state: 'good' }])
+  })
+
+  test('J86 a type that keeps failing, a service that does not answer, what killed its workers', async () => {
+    await db.pool.query(
+      `insert into job_policy (id, class, max_attempts, max_lost, delays_ms, jitter, timeout_ms)
+       values (1, 'FOLLOW_UP', 1, 1, '{}', 0, 1000) on conflict do nothing`,
+    )
+    await db.pool.query(
+      `insert into job_type (type, class, policy_name, policy_id, payload_version, failing_since)
+       values ('doctor.fails', 'FOLLOW_UP', 'follow_up', 1, 1, now())`,
+    )
+    await db.pool.query(
+      `insert into job_breaker (type, dependency, state, opened_at) values ('doctor.fails', 'the post', 'OPEN', now())`,
+    )
+    await db.pool.query(
+      `insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
+         failure_class, code, correlation_id, triggered_by, display_name, payload)
+       values (gen_random_uuid(), $1, 'doctor.kills', 'FAILED', 0, 2, 2, 2, 1, now(), 'LOST', 'job.quarantined', 'c',
+         'test', 'test', '{}')`,
+      [TENANT],
+    )
+    expect(await findings('backlog')).toMatchObject([
+      { state: 'bad', says: expect.stringContaining('"doctor.fails" keeps failing since') },
+      { state: 'warning', says: expect.stringContaining('wait for "the post", which does not answer') },
+      { state: 'warning', says: '1 job(s) of type "doctor.kills" killed their workers and are in quarantine.' },
+    ])
+    await db.pool.query('delete from job_breaker; delete from job_finished')
   })
 
   test('a schedule that nobody fires', async () => {

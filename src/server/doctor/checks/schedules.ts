@@ -1,27 +1,21 @@
-import { statement } from '../../../database/index.ts'
+import { overdueMs, readSchedules } from '../../../jobs/index.ts'
 import { bad, good, span, type Check } from '../check.ts'
 
-const LATE_SECONDS = 120
+const LATE_MS = 120_000
 
 /** Schedules whose time has come and that nobody fires (pain 10: cron that stopped in silence). */
 export const schedules: Check = {
   name: 'schedules',
   async look(database) {
-    const rows = await database.run(OVERDUE, [LATE_SECONDS])
-    if (rows.length === 0) return [good('Every schedule is fired in time.')]
-    return rows.map(({ name, seconds }) =>
+    const late = (await readSchedules(database))
+      .map((schedule) => ({ name: schedule.name, ms: overdueMs(schedule) }))
+      .filter(({ ms }) => ms >= LATE_MS)
+    if (late.length === 0) return [good('Every schedule is fired in time.')]
+    return late.map(({ name, ms }) =>
       bad(
-        `The schedule "${name}" should have fired ${span(seconds)} ago.`,
+        `The schedule "${name}" should have fired ${span(ms / 1000)} ago.`,
         'A living worker that declares it fires it; see the checks "workers" and "types".',
       ),
     )
   },
 }
-
-const OVERDUE = statement<{ name: string; seconds: number }>(
-  'doctor.schedules',
-  `select name, extract(epoch from clock_timestamp() - next_slot)::float8 as seconds
-   from job_schedule
-   where paused_at is null and next_slot < clock_timestamp() - $1::float8 * interval '1 second'
-   order by next_slot`,
-)

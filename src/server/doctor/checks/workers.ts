@@ -1,4 +1,5 @@
 import { statement } from '../../../database/index.ts'
+import { typesWithoutWorker } from '../../../jobs/index.ts'
 import { bad, good, warning, type Check } from '../check.ts'
 
 /** Whether anybody works, and whether somebody can run every type that waits. */
@@ -26,11 +27,11 @@ export const workers: Check = {
 export const unknownTypes: Check = {
   name: 'types',
   async look(database) {
-    const rows = await database.run(UNKNOWN, [])
+    const rows = await typesWithoutWorker(database)
     if (rows.length === 0) return [good('Every type that waits is known to a living worker.')]
-    return rows.map(({ type, jobs }) =>
+    return rows.map(({ type, waiting }) =>
       bad(
-        `${jobs === 1000 ? '1,000 or more jobs wait' : `${jobs} job(s) wait`} whose type "${type}" no living worker knows.`,
+        `${waiting === 1000 ? '1,000 or more jobs wait' : `${waiting} job(s) wait`} whose type "${type}" no living worker knows.`,
         'Start a worker of the release that declares it. The jobs are kept until then.',
       ),
     )
@@ -45,21 +46,4 @@ const WORKERS = statement<{ alive: number; dead: number; processes: number; wait
      count(distinct process) filter (where lease_until > clock_timestamp())::int as processes,
      (select count(*)::int from (select from job where worker_id is null limit 1) one) as waiting
    from job_worker w`,
-)
-
-const UNKNOWN = statement<{ type: string; jobs: number }>(
-  'doctor.unknown_types',
-  `with recursive waiting as (
-     (select type from job where worker_id is null order by type limit 1)
-     union all
-     select (select job.type from job where worker_id is null and job.type > waiting.type order by job.type limit 1)
-     from waiting where waiting.type is not null
-   )
-   select type, (
-     select count(*)::int from (select from job where worker_id is null and job.type = waiting.type limit 1000) few
-   ) as jobs
-   from waiting
-   where type is not null and not exists (
-     select from job_worker where lease_until > clock_timestamp() and types ? waiting.type
-   )`,
 )
