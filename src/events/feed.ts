@@ -52,7 +52,7 @@ export class EventFeed {
   constructor(options: FeedOptions) {
     this.#options = options
     this.#tail = new EventTail({ ...options, hub: this.#hub })
-    this.#hints = options.notify === true ? new HintChannel(options.database.pool, options.timers) : null
+    this.#hints = options.notify === true ? new HintChannel(options.database.pool, 'regie_event', options.timers) : null
   }
 
   /** Begins to read. Rejects when the database cannot be read now; can be called again. */

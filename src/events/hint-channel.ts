@@ -1,25 +1,32 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { systemTimers, type Timers } from './timers.ts'
 
 /**
  * Carries hints between processes over LISTEN and NOTIFY, where configuration allows it: not behind a pooler in
- * transaction mode, which cannot listen. A lost notice costs the tail's idle wait, never an event.
+ * transaction mode, which cannot listen. Whoever listens also polls: a lost notice costs an idle wait, never anything
+ * else.
  */
 export class HintChannel {
   readonly #pool: pg.Pool
+  readonly #channel: string
   readonly #timers: Timers
+  /** Tells its own notices from those of others: what this process has committed it knows already. */
+  readonly #sender = randomUUID()
   #listening: { readonly onHint: () => void; client: pg.PoolClient | null; stopRetry: () => void } | null = null
   #announcing = false
   #again = false
 
-  constructor(pool: pg.Pool, timers: Timers = systemTimers) {
+  /** `channel` is the name of all who hint about the same thing, in lower case: it goes into the SQL as it is. */
+  constructor(pool: pg.Pool, channel: string, timers: Timers = systemTimers) {
     this.#pool = pool
+    this.#channel = channel
     this.#timers = timers
   }
 
   /**
-   * Says that this process has committed events. In a transaction of its own, after the commit: NOTIFY inside the
-   * transaction that enqueues made that four times as slow. Many calls at once become one notice.
+   * Says that this process has committed something. In a transaction of its own, after the commit: NOTIFY inside the
+   * transaction that writes made that four times as slow. Many calls at once become one notice.
    */
   announce(): void {
     if (this.#announcing) {
@@ -29,12 +36,12 @@ export class HintChannel {
     this.#announcing = true
     // A notice that fails is not repeated: whoever misses it polls.
     void this.#pool
-      .query(`select pg_notify('${CHANNEL}', '')`)
+      .query(`select pg_notify('${this.#channel}', '${this.#sender}')`)
       .catch(() => {})
       .then(() => this.#timers.after(SPACING_MS, () => this.#announced()))
   }
 
-  /** Calls back for every notice. Holds one connection of the pool until `stop`, and gets another when it breaks. */
+  /** Calls back for every notice of another channel object. Holds one connection of the pool until `stop`, and gets another when it breaks. */
   async listen(onHint: () => void): Promise<void> {
     if (this.#listening !== null) return
     this.#listening = { onHint, client: null, stopRetry: () => {} }
@@ -60,9 +67,11 @@ export class HintChannel {
       const client = await this.#pool.connect()
       if (this.#listening !== listening) return client.release(true)
       listening.client = client
-      client.on('notification', listening.onHint)
+      client.on('notification', ({ payload }) => {
+        if (payload !== this.#sender) listening.onHint()
+      })
       client.once('error', () => this.#lost(client))
-      await client.query(`listen ${CHANNEL}`)
+      await client.query(`listen ${this.#channel}`)
       // What was announced while nobody listened.
       listening.onHint()
     } catch {
@@ -84,6 +93,5 @@ export class HintChannel {
   }
 }
 
-const CHANNEL = 'regie_event'
 const SPACING_MS = 20
 const RETRY_MS = 1_000

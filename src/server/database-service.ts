@@ -57,5 +57,5 @@ async function startEmbedded(teardown: Teardown): Promise<string> {
 const planOf = ({ connections, connectionsPerThread }: Configuration, threads: number) => ({
   // The event feed reads, and with NOTIFY listens, through these too.
   'requests and feed': connections,
-  ...(threads === 0 ? {} : { 'worker threads': threads * connectionsPerThread, leases: 1 }),
+  ...(threads === 0 ? {} : { 'worker threads': threads * connectionsPerThread, 'leases and hints': 2 }),
 })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { projectFolder, StartupError, type Database } from '../database/index.ts'
 import { CursorCodec, EventFeed } from '../events/index.ts'
-import type { Jobs } from '../jobs/host/index.ts'
+import { jobHints, type Jobs } from '../jobs/host/index.ts'
 import type { OperatedJobs } from '../schema/index.ts'
 import { makeTokenVerifier, type TokenRules } from '../viewer/index.ts'
 import { authenticating } from './callers.ts'
@@ -121,6 +121,9 @@ async function start(configuration: Configuration, log: Logger, teardown: Teardo
 
 const LOOK_FOR_REVOCATIONS_MS = 2_000
 
+/** Not behind a pooler in transaction mode, which cannot listen. */
+const hintsAllowed = ({ notify, preparedStatements }: Configuration): boolean => notify && preparedStatements
+
 async function openIssuer({ tokens }: Configuration): Promise<DevelopmentIssuer | null> {
   return tokens.kind === 'development' ? openDevelopmentIssuer(dataFolder(), tokens) : null
 }
@@ -144,7 +147,7 @@ async function startFeed({ configuration, database, codec, metrics, log }: FeedP
   const feed = new EventFeed({
     database,
     codec,
-    notify: configuration.notify && configuration.preparedStatements,
+    notify: hintsAllowed(configuration),
     logger: log,
     onRead: ({ events, lagSeconds }) => metrics.eventsRead(events, lagSeconds),
   })
@@ -183,6 +186,7 @@ async function startThreads(parts: ThreadParts, teardown: Teardown): Promise<Job
     threads: parts.threads,
     concurrencyPerThread: parts.configuration.concurrency,
     connectionsPerThread: parts.configuration.connectionsPerThread,
+    notify: hintsAllowed(parts.configuration),
     definitionsModule: join(projectFolder(), 'dist', 'src', 'server', 'job-definitions.js'),
     logger: parts.log,
     onCommitted: parts.onCommitted,
@@ -204,13 +208,14 @@ interface ApiParts {
 async function apiOf({ configuration, database, issuer, feed, codec, jobs, operated }: ApiParts) {
   const { makeContext, schema } = await import('../schema/index.ts')
   const { drafts, tenantHooks } = await import('./composition.ts')
+  const hints = jobs === null && hintsAllowed(configuration) ? jobHints(database.pool) : null
   const verify = makeTokenVerifier(tokenRules(configuration, issuer))
   const { allowedOrigins, introspection, graphiql, requireOperationName, limits } = configuration
   return {
     schema,
     context: (incoming: Incoming) =>
       makeContext({ ...incoming, database, feed, cursors: codec, drafts, tenantHooks, jobs: operated }),
-    afterMutation: () => jobs?.wake(),
+    afterMutation: () => (jobs === null ? hints?.announce() : jobs.wake()),
     authenticate: authenticating(verify, database),
     allowedOrigins,
     introspection,

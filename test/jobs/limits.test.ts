@@ -93,11 +93,11 @@ test('pain 41 a whale at its cap keeps neither other tenants nor its own other t
   expect(await claim(4)).toHaveLength(1)
   const others = await enqueueNumbers(db, capped, range(3), (n) => ({ tenantId: tenant(2 + n) }))
   const own = await enqueueNumbers(db, free, range(20), { tenantId: tenant(1) })
-  claimer.forget()
+  claimer.hint()
   const taken = [...(await claim(30)), ...(await claim(30))].map(({ id }) => id)
   expect(taken.toSorted()).toEqual([...others, ...own].toSorted())
   // Due, and yet nothing to claim: said after a few statements, not asked for ever.
-  claimer.forget()
+  claimer.hint()
   const before = statements()
   expect(await claim(30)).toEqual([])
   expect(statements() - before).toBeLessThanOrEqual(4)

@@ -10,6 +10,8 @@ const MOST_LANES = 500
 
 /** Even while jobs flow, look at all lanes again so often: for tenants and jobs that appeared behind the marks. */
 const LOOK_AGAIN_MS = 1_000
+/** The same when it was said that something new may be due: hints come fifty times per second from each process. */
+const HINTED_AGAIN_MS = 50
 
 /** How many jobs an engine has room for. */
 export interface Room {
@@ -36,6 +38,7 @@ export class Claimer {
   readonly #versions: readonly number[]
   #lanes = new Lanes()
   #lookedAt = -Infinity
+  #lookAgainMs = LOOK_AGAIN_MS
   // Engines begin at different tenants, so that they do not all stand at the same lane.
   #after = uuidv4()
   #nextDueInMs: number | null = null
@@ -47,7 +50,7 @@ export class Claimer {
 
   /** Each job is an attempt begun, in a transaction that is committed. */
   async claim(room: Room): Promise<Claimed> {
-    if (performance.now() - this.#lookedAt <= LOOK_AGAIN_MS) {
+    if (performance.now() - this.#lookedAt <= this.#lookAgainMs) {
       const taken = await this.#take(room)
       if (taken !== null) return taken
     }
@@ -66,9 +69,9 @@ export class Claimer {
     return { gated: [], jobs: [], nextDueInMs: this.#nextDueInMs }
   }
 
-  /** Forgets what is known about lanes: something new may be due. */
-  forget(): void {
-    this.#lookedAt = -Infinity
+  /** Something new may be due: look soon, whatever the remembered lanes still hold. Without any it looks anyway. */
+  hint(): void {
+    this.#lookAgainMs = HINTED_AGAIN_MS
   }
 
   /** From the remembered lanes, until something was found or none is left; null when nothing was. */
@@ -116,6 +119,7 @@ export class Claimer {
     this.#after = continueAfter(rows)
     this.#lanes.replace(rows)
     this.#lookedAt = performance.now()
+    this.#lookAgainMs = LOOK_AGAIN_MS
     for (const { dueInMs } of rows)
       if (dueInMs > 0) this.#nextDueInMs = Math.min(dueInMs, this.#nextDueInMs ?? Infinity)
   }

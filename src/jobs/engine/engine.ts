@@ -32,6 +32,8 @@ export interface EngineOptions {
   readonly slot?: number
   /** How long the lease outlives its last renewal, in milliseconds. Default 15,000. */
   readonly leaseMs?: number
+  /** The first and the longest pause between two looks while nothing is due. Default 5 and 1,000 ms. */
+  readonly pausesMs?: readonly [number, number] | undefined
   /** Told at start and then every 30 seconds which types wait that this process does not know (J33, pain 14). */
   readonly onUnknownTypes?: (types: readonly UnknownTypeRow[]) => void
   readonly signal?: (signal: EngineSignal) => void
@@ -42,9 +44,11 @@ const RESCUE_MS = 5_000
 
 const UNKNOWN_TYPES_MS = 30_000
 
-/** Between two looks: at once while there is work, then 5 ms, doubling up to a second while there is none. */
-const HOTTEST_MS = 5
-const IDLEST_MS = 1_000
+/** The first and the longest pause between two looks that found nothing; it doubles from the one to the other. */
+const PAUSES_MS = [5, 1_000] as const
+
+/** Without room for another job, when nothing says that there is some. */
+const NO_ROOM_MS = 1_000
 
 /** Most jobs in one claim; beyond, a batch no longer gets cheaper per job. */
 const LARGEST_CLAIM = 500
@@ -119,7 +123,7 @@ export class Engine {
 
   /** Something was enqueued: look now instead of at the next poll. */
   wake(): void {
-    this.#claimer.forget()
+    this.#claimer.hint()
     this.#woken = true
     this.#wakeUp()
   }
@@ -150,7 +154,8 @@ export class Engine {
   }
 
   async #claimUntilStopped(): Promise<void> {
-    let pause = HOTTEST_MS
+    const [shortest, longest] = this.#options.pausesMs ?? PAUSES_MS
+    let pause: number = shortest
     let troubles = 0
     while (!this.#stopping.signal.aborted) {
       this.#woken = false
@@ -158,7 +163,7 @@ export class Engine {
         await this.#isolation.visit(this.#stopping.signal)
         const room = this.#workbench.room()
         if (room.jobs <= 0 || this.#stopping.signal.aborted) {
-          await this.#sleep(IDLEST_MS)
+          await this.#sleep(NO_ROOM_MS)
           continue
         }
         const { gated, jobs, nextDueInMs } = await this.#claimer.claim({
@@ -167,14 +172,14 @@ export class Engine {
         })
         troubles = 0
         if (gated.length + jobs.length > 0) {
-          pause = HOTTEST_MS
+          pause = shortest
           this.#parts.signal?.({ kind: 'CLAIMED', jobs: gated.length + jobs.length })
           this.#workbench.add(gated, jobs)
           continue
         }
         this.#parts.signal?.({ kind: 'IDLE' })
         if (!this.#woken) await this.#sleep(Math.min(pause * (1 + Math.random() / 4), nextDueInMs ?? Infinity))
-        pause = Math.min(pause * 2, IDLEST_MS)
+        pause = Math.min(pause * 2, longest)
       } catch (error) {
         // One line per doubling: a database that is away for an hour must not fill the log (pain 4).
         const wait = Math.min(100 * 2 ** troubles++, 30_000)

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { HintChannel } from '../../events/index.ts'
 import { makePool, projectFolder, queryable, type Queryable, StartupError } from '../../database/index.ts'
 import type { JobLogger } from '../job-logger.ts'
 import { keepWorkers, LEASE_MS, removeWorker } from '../lease.ts'
 import type { UnknownTypeRow } from '../sql/worker.ts'
+import { jobHints } from './hints.ts'
 import { beatOf, type FromThread, heldOf, type ThreadSetup, type ToThread } from './protocol.ts'
 import type { Jobs, JobsOptions, JobsStats } from './jobs.ts'
 import { saidSeldom } from './seldom.ts'
@@ -32,6 +34,7 @@ export class Host implements Jobs {
   readonly #threads: Threads
   readonly #pool: ReturnType<typeof makePool>
   readonly #database: Queryable
+  readonly #hints: HintChannel | null
   readonly #restarts = new Set<NodeJS.Timeout>()
   #watch: NodeJS.Timeout | null = null
   #renewedAt = 0
@@ -56,11 +59,13 @@ export class Host implements Jobs {
     })
     this.#pool = makePool({
       url: options.databaseUrl,
-      max: 1,
+      // One for the leases, and one that listens.
+      max: options.notify ? 2 : 1,
       applicationName: 'regie leases',
       preparedStatements: options.preparedStatements,
     })
     this.#database = queryable(this.#pool, options.preparedStatements)
+    this.#hints = options.notify ? jobHints(this.#pool) : null
   }
 
   async start(): Promise<void> {
@@ -72,13 +77,14 @@ export class Host implements Jobs {
     this.#watch = setInterval(() => void this.#lookAfter(), Math.min(WATCH_MS, this.#leaseMs / 6))
     const found = await problem
     this.#starting = null
-    if (found === null) return
+    if (found === null) return this.#hints?.listen(() => this.#wakeThreads())
     await this.stop(1_000)
     throw new StartupError('The job engine did not start.', found, 'Nothing was claimed; correct this and start again.')
   }
 
   wake(): void {
-    this.#tellAll({ v: 1, type: 'wake' })
+    this.#wakeThreads()
+    this.#hints?.announce()
   }
 
   stats(): JobsStats {
@@ -114,7 +120,12 @@ export class Host implements Jobs {
       slot.state = 'STOPPED'
       await this.#release(slot.workerId)
     }
+    this.#hints?.stop()
     await this.#pool.end()
+  }
+
+  #wakeThreads(): void {
+    this.#tellAll({ v: 1, type: 'wake' })
   }
 
   #tellAll(message: ToThread): void {
@@ -132,6 +143,7 @@ export class Host implements Jobs {
       connections: Math.max(3, this.#options.connectionsPerThread ?? 8),
       concurrency: this.#options.concurrencyPerThread ?? 16,
       leaseMs: this.#leaseMs,
+      pausesMs: this.#options.pausesMs,
       failFast: this.#starting !== null,
       gauges: this.#gauges,
     }

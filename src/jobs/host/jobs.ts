@@ -14,6 +14,10 @@ export interface JobsOptions {
   readonly connectionsPerThread?: number
   /** Absolute path of compiled JavaScript that exports `jobDefinitions: JobDefinition[]` and may export `jobSchedules: Schedule[]`. */
   readonly definitionsModule: string
+  /** Tell other processes of what was enqueued and hear of theirs, over LISTEN: not behind a pooler. Default false. */
+  readonly notify?: boolean
+  /** The first and the longest pause between two looks while nothing is due, in milliseconds. Default 5 and 1,000. */
+  readonly pausesMs?: readonly [number, number] | undefined
   readonly logger: JobLogger
   /** A thread committed something that others may want to see; coalesced. */
   readonly onCommitted?: () => void
@@ -39,7 +43,7 @@ export interface JobsStats {
 
 /** The running job engine of one process. */
 export interface Jobs {
-  /** Something was enqueued and committed: look now instead of at the next poll. Cheap, coalesced. */
+  /** Something was enqueued and committed: look now instead of at the next poll, here and elsewhere. Cheap, coalesced. */
   wake(): void
   stats(): JobsStats
   /** See `Engine.stop`; threads that do not end in time are killed and their jobs rescued elsewhere. */

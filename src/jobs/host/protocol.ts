@@ -10,6 +10,7 @@ export interface ThreadSetup {
   readonly connections: number
   readonly concurrency: number
   readonly leaseMs: number
+  readonly pausesMs: readonly [number, number] | undefined
   /** Absolute path of compiled JavaScript that exports `jobDefinitions`. */
   readonly definitionsModule: string
   /** Report a database that is away instead of waiting for it: true for the first threads of a process. */

@@ -128,6 +128,7 @@ async function start(): Promise<void> {
       workerId: setup.workerId,
       slot: setup.slot,
       leaseMs: setup.leaseMs,
+      pausesMs: setup.pausesMs,
       onUnknownTypes: (types) => tell({ type: 'unknownTypes', types }),
     })
     await begin(engine)
