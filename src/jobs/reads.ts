@@ -103,6 +103,10 @@ type AttemptRow = Omit<JobAttempt, 'failure'> & {
   readonly message: string | null
 }
 
+/**
+ * In the order of their numbers, which were drawn under the job's lock. A transaction's id says when it began, not when
+ * it came to this job.
+ */
 const ATTEMPTS = statement<AttemptRow>(
   'jobs.attempts',
   `with wanted as materialized (select value::uuid as id from jsonb_array_elements_text($1::jsonb))
@@ -111,5 +115,5 @@ const ATTEMPTS = statement<AttemptRow>(
     e.next_attempt_at as "nextAttemptAt", e.correlation_id as "correlationId", case when $3::boolean then e.stack end as stack
   from wanted join job_event e on e.job_id = wanted.id
   where $2::uuid is null or e.tenant_id = $2::uuid
-  order by e.epoch, e.xid, e.id`,
+  order by e.epoch, e.id`,
 )

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { statement } from '../../src/database/index.ts'
 import { ConflictError, Failure, NotFoundError } from '../../src/errors/index.ts'
 import {
+  attemptsForOperators,
   attemptsOfJobs,
+  cancelJobs,
   cancelled,
   failed,
   jobStates,
@@ -150,6 +153,22 @@ test('J10 the state of a job can be read, by its tenant only', async () => {
   expect(state.nextAttemptAt).toBeInstanceOf(Date)
   expect(await jobStates(db.database, OTHER_TENANT, [id])).toEqual(new Map())
   expect((await attemptsOfJobs(db.database, OTHER_TENANT, [id])).get(id)).toEqual([])
+})
+
+test('J10 what happened to a job is read as it happened, also when a transaction began before an attempt ended and wrote after', async () => {
+  const job = testJob('test.order', { run: throwing(new Error('again')), policy: { delaysMs: [60_000] } })
+  const [id] = await enqueueNumbers(db, job, [1])
+  await db.database.transaction(TENANT, async (tx) => {
+    // Its number is drawn here, before the attempt's.
+    await tx.run(statement('test.begin', 'select pg_current_xact_id()::text'), [])
+    const { signals, engine } = await engines.start([job])
+    await signals.first('ENDED')
+    await engine.stop(500)
+    await cancelJobs(tx, { tenantId: TENANT, jobIds: [id!], reason: 'enough', actor: 'anna' })
+  })
+  const happened = [{ to: 'RETRY_SCHEDULED' }, { to: 'CANCELLED' }]
+  expect((await attemptsOfJobs(db.database, TENANT, [id!])).get(id!)).toMatchObject(happened)
+  expect((await attemptsForOperators(db.database, [id!], { withStacks: false })).get(id!)).toMatchObject(happened)
 })
 
 test('J07 a handler that always fails runs exactly as often as its policy says', async () => {

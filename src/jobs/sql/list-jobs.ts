@@ -208,7 +208,7 @@ function overConditions(filter: JobFilter, statuses: JobStatus[], value: Value, 
 /** How the last attempt of a job ended; acts of operators in between are none. */
 const lastAttempt = (jobId: string): string =>
   `select e.failure_class, e.code, e.message from job_event e
-    where e.job_id = ${jobId} and e."from" = 'PROCESSING' order by e.epoch desc, e.xid desc, e.id desc limit 1`
+    where e.job_id = ${jobId} and e."from" = 'PROCESSING' order by e.epoch desc, e.id desc limit 1`
 
 const SAME = `id, tenant_id, type, display_name, status, urgency, attempt, attempt_base, lost, policy_id, created_at,
   correlation_id, triggered_by, batch_id`

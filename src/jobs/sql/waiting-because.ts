@@ -67,7 +67,7 @@ export const WAITING_BECAUSE = statement<WaitingRow>(
     select dependency, case state when 'OPEN' then open_until else probe_until end as until from job_breaker b
     where b.type = job.type and b.state <> 'CLOSED' and b.dependency = coalesce(kind.dependency, (
       select case e.reason when 'job.breaker_open' then e.message end
-      from job_event e where e.job_id = job.id order by epoch desc, xid desc, e.id desc limit 1
+      from job_event e where e.job_id = job.id order by epoch desc, e.id desc limit 1
     ))
   ) breaker on true
   left join lateral (
