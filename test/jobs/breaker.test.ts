@@ -3,7 +3,7 @@ import { Failure } from '../../src/errors/index.ts'
 import { type JobDefinition, succeeded } from '../../src/jobs/index.ts'
 import { useDatabase } from '../harness/database.ts'
 import { claimerOf, declare, tenant } from './gates-support.ts'
-import { enqueueNumbers, finished, gate, makeDue, range, testJob, useEngines, waiting } from './support.ts'
+import { enqueueNumbers, finished, gate, lapse, makeDue, range, testJob, useEngines, waiting } from './support.ts'
 
 /** What another thread of events does, whenever the machine gets to it. */
 const SOON = { timeout: 15_000 }
@@ -196,6 +196,22 @@ test('a probe whose worker dies holds up nobody for longer than its time-out and
     expect(id === probe!.id ? await waiting(db, id) : await finished(db, id)).toMatchObject({
       status: id === probe!.id ? 'PROCESSING' : 'SUCCEEDED',
     })
+})
+
+test('a probe whose worker was found dead is followed by the next one, however long it might have run', async () => {
+  const { job, calls } = service('test.lost_probe', { timeoutMs: 3_600_000 })
+  await declare(db, job)
+  await enqueueNumbers(db, job, range(3))
+  await db.pool.query(
+    `insert into job_breaker (type, dependency, state, trips, open_until) values ($1, 'the service', 'OPEN', 1, now())`,
+    [job.type],
+  )
+  const dead = await claimerOf(db, [job])
+  expect(await dead.claim(10)).toHaveLength(1)
+  await engines.start([job], { leaseMs: 300 })
+  await lapse(db, dead.workerId)
+  await expect.poll(() => calls.length, SOON).toBe(2)
+  await expect.poll(() => breaker(job.type), SOON).toMatchObject({ state: 'CLOSED' })
 })
 
 test('a probe that says nothing of the service lets the next one try at once', async () => {

@@ -37,6 +37,19 @@ create function job_tenant_room(kind job_type, of_tenant uuid) returns integer l
     ), kind.rate_jobs))::integer end)
 $$;
 
+-- Whether a job may try now whether a service is back; true for a breaker that is closed, or null. The one that tries has
+-- its time-out and a lease for it, unless it runs no more: its worker died, or gave it back unbegun. What it found is
+-- written just after its end, hence the second's grace.
+create function job_breaker_lets_try(breaker job_breaker) returns boolean language sql as $$
+  select case breaker.state
+    when 'OPEN' then breaker.open_until <= clock_timestamp()
+    when 'HALF_OPEN' then breaker.probe_until <= clock_timestamp()
+      or not exists (select from job where id = breaker.probe_job_id and worker_id is not null)
+        and not exists (select from job_event
+          where job_id = breaker.probe_job_id and recorded_at > clock_timestamp() - interval '1 second')
+    else true end
+$$;
+
 -- Claims due jobs of one type that has a gate: at most `most`, from each lane (tenant, urgency, mark) at most `share`.
 -- `suspects`: one job that was running when a worker died, instead of those that were not.
 --
@@ -82,7 +95,7 @@ begin
   if found then
     select dependency into probed from job_breaker b
     where b.type = wanted and b.dependency = kind.dependency and b.state <> 'CLOSED'
-      and clock_timestamp() >= case b.state when 'OPEN' then b.open_until else b.probe_until end
+      and job_breaker_lets_try(b)
     for update skip locked;
     if not found then
       return;
@@ -126,8 +139,7 @@ create function job_rate_take(kind job_type, of_tenant uuid, taken integer) retu
     refilled_at = greatest(bucket.refilled_at, excluded.refilled_at)
 $$;
 
--- Makes a job the one that tries whether a service is back. When its worker dies, the next one may try after the
--- job's own time-out and a lease.
+-- Makes a job the one that tries whether a service is back.
 create function job_breaker_probe(of_type text, of_dependency text, by_job uuid) returns void language sql as $$
   update job_breaker set state = 'HALF_OPEN', probe_job_id = by_job, changed_at = clock_timestamp(),
     probe_until = clock_timestamp() + interval '15 seconds' + interval '1 millisecond' * (

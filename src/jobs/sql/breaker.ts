@@ -16,14 +16,14 @@ export interface BreakerRow {
 }
 
 const COLUMNS = `type, dependency, state, failures, trips, probe_job_id::text as "probeJobId",
-    greatest(0, coalesce(extract(epoch from
-      case state when 'OPEN' then open_until when 'HALF_OPEN' then probe_until end - clock_timestamp()) * 1000, 0)
-    )::float8 as "closedForMs", open_until as "openUntil"`
+    case when job_breaker_lets_try(breaker) then 0 else greatest(0, extract(epoch from
+      case state when 'OPEN' then open_until else probe_until end - clock_timestamp()) * 1000)
+    end::float8 as "closedForMs", open_until as "openUntil"`
 
 /** Those of these types ($1) that failed lately; of all others there is nothing to know. */
 export const READ_BREAKERS = statement<BreakerRow>(
   'jobs.read_breakers',
-  `select ${COLUMNS} from job_breaker where type = any($1::text[]) and (state <> 'CLOSED' or failures > 0)`,
+  `select ${COLUMNS} from job_breaker breaker where type = any($1::text[]) and (state <> 'CLOSED' or failures > 0)`,
 )
 
 /** One more failure in a row: $1 type, $2 dependency. Nothing when it is open: what began before that does not count. */
@@ -48,7 +48,7 @@ export const FORGET_FAILURES = statement<never>(
  */
 export const OPEN_BREAKER = statement<BreakerRow>(
   'jobs.breaker_open',
-  `update job_breaker set state = 'OPEN', trips = trips + 1, probe_job_id = null, probe_until = null,
+  `update job_breaker breaker set state = 'OPEN', trips = trips + 1, probe_job_id = null, probe_until = null,
     opened_at = case when state = 'CLOSED' then clock_timestamp() else opened_at end, changed_at = clock_timestamp(),
     open_until = clock_timestamp() + interval '1 millisecond' *
       greatest(least($5::float8 * 2 ^ least(trips, 30), $6::float8), coalesce($7::float8, 0))
@@ -60,7 +60,7 @@ export const OPEN_BREAKER = statement<BreakerRow>(
 /** Its probing job ($3) has succeeded. */
 export const CLOSE_BREAKER = statement<BreakerRow>(
   'jobs.breaker_close',
-  `update job_breaker set state = 'CLOSED', failures = 0, trips = 0, opened_at = null, open_until = null,
+  `update job_breaker breaker set state = 'CLOSED', failures = 0, trips = 0, opened_at = null, open_until = null,
     probe_job_id = null, probe_until = null, changed_at = clock_timestamp()
   where type = $1 and dependency = $2 and state = 'HALF_OPEN' and probe_job_id = $3::uuid
   returning ${COLUMNS}`,
@@ -69,10 +69,10 @@ export const CLOSE_BREAKER = statement<BreakerRow>(
 /** Makes this job ($3) the one that tries, if it is time; answers with nothing when another one is. */
 export const PROBE_BREAKER = statement<BreakerRow>(
   'jobs.breaker_probe',
-  `update job_breaker set state = 'HALF_OPEN', probe_job_id = $3::uuid, changed_at = clock_timestamp(),
+  `update job_breaker breaker set state = 'HALF_OPEN', probe_job_id = $3::uuid, changed_at = clock_timestamp(),
     probe_until = clock_timestamp() + interval '15 seconds' + interval '1 millisecond' * $4::float8
   where type = $1 and dependency = $2
-    and clock_timestamp() >= case state when 'OPEN' then open_until when 'HALF_OPEN' then probe_until end
+    and state <> 'CLOSED' and job_breaker_lets_try(breaker)
   returning ${COLUMNS}`,
 )
 

@@ -28,8 +28,7 @@ export const FIND_SUSPECTS = statement<SuspectRow>(
   ) suspect
   left join job_type kind on kind.type = suspect.type
   left join job_breaker breaker on breaker.type = kind.type and breaker.dependency = kind.dependency
-  where kind.paused_at is null
-    and case breaker.state when 'OPEN' then open_until <= now() when 'HALF_OPEN' then probe_until <= now() else true end
+  where kind.paused_at is null and job_breaker_lets_try(breaker)
     and least(1, job_type_room(kind), job_tenant_room(kind, suspect.tenant_id)) > 0
     and ($4::boolean or $3::uuid = (
       select w.id from job_worker w
