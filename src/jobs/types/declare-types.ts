@@ -18,9 +18,11 @@ export async function declareTypes(database: Database, registry: JobRegistry, wo
       await tx.run(DECLARE_POLICIES, [JSON.stringify(types)])
     }
     await tx.run(DECLARE_TYPES, [JSON.stringify(types)])
-    const versions = Object.fromEntries(types.map(({ type, payloadVersion }) => [type, payloadVersion]))
-    await tx.run(KNOWS, [workerId, JSON.stringify(versions)])
   })
+  // By itself: a thread that stood still with its worker's row locked would keep its process from renewing the leases
+  // of all the others.
+  const versions = Object.fromEntries(types.map(({ type, payloadVersion }) => [type, payloadVersion]))
+  await database.run(KNOWS, [workerId, JSON.stringify(versions)])
 }
 
 function declared(definition: AnyJobDefinition) {

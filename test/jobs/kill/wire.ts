@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type pg from 'pg'
 import {
   Database,
@@ -171,6 +172,9 @@ function breakOff(client: pg.ClientBase): void {
 
 /** Until the driver knows, as when the network says so: before that, the pool would lend the connection out again. */
 async function cutOff(client: pg.ClientBase): Promise<void> {
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+  // Two statements of one connection may meet the same fate.
+  if (stream.closed) return
   const ended = new Promise((resolve) => client.once('end', () => resolve(null)))
   breakOff(client)
   await ended
