@@ -8,8 +8,6 @@ interface Piled<Item> {
 export interface PileOptions<Item> {
   /** Most items that go into one flush. */
   readonly most: number
-  /** Most flushes under way at once. Each one beyond the first begins with at least half of `most`. */
-  readonly atOnce: number
   /** Writes the items in one go, or throws having written none of them. */
   readonly flush: (items: Item[]) => Promise<void>
   readonly onTrouble: (error: unknown, items: readonly Item[], again: string) => void
@@ -19,8 +17,8 @@ const FIRST_WAIT_MS = 50
 const LONGEST_WAIT_MS = 30_000
 
 /**
- * Items that pile up while flushes are under way and then go together: the batch grows with the load and a lone item
- * waits for nothing. Nothing that was added is ever dropped: what cannot be written is tried again, at
+ * Items that pile up while the last flush is under way and then go together: the batch grows with the load and a
+ * lone item waits for nothing. Nothing that was added is ever dropped: what cannot be written is tried again, at
  * growing intervals; when a batch fails for another reason than the connection it is halved, so that one bad item
  * ends up alone and the others get through.
  */
@@ -31,8 +29,7 @@ export class Pile<Item> {
   readonly #timers = new Set<NodeJS.Timeout>()
   #later = 0
   #underWay = 0
-  #flushers = 0
-  #starting = false
+  #flushing = false
   #emptied: (() => void)[] = []
 
   constructor(options: PileOptions<Item>) {
@@ -50,7 +47,7 @@ export class Pile<Item> {
 
   /** Resolves when everything that was added is written; never, when the database stays away. */
   async empty(): Promise<void> {
-    while (this.#flushers > 0 || this.size > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve))
+    while (this.#flushing || this.size > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve))
   }
 
   /** Gives up what is not written yet; the rescue of another worker ends those jobs. */
@@ -63,30 +60,20 @@ export class Pile<Item> {
 
   #put(piled: Piled<Item>): void {
     this.#waiting.push(piled)
-    if (this.#starting || !this.#mayStart()) return
-    this.#starting = true
-    this.#flushers++
+    if (this.#flushing) return
+    this.#flushing = true
     // Not at once: what ends in the same turn of the event loop goes together.
-    setImmediate(() => {
-      this.#starting = false
-      void this.#flushAll()
-    })
-  }
-
-  #mayStart(): boolean {
-    const { most, atOnce } = this.#options
-    return this.#flushers === 0 || (this.#flushers < atOnce && this.#waiting.length * 2 >= most)
+    setImmediate(() => void this.#flushAll())
   }
 
   async #flushAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const piled = this.#waiting.splice(0, this.#options.most)
-      this.#underWay += piled.length
+      this.#underWay = piled.length
       await this.#flush(piled)
-      this.#underWay -= piled.length
+      this.#underWay = 0
     }
-    this.#flushers--
-    if (this.#flushers > 0) return
+    this.#flushing = false
     const resolvers = this.#emptied
     this.#emptied = []
     for (const resolve of resolvers) resolve()

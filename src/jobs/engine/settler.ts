@@ -16,9 +16,6 @@ interface Ended {
 /** Most endings in one statement: beyond, a batch no longer gets cheaper per job. */
 const MOST = 500
 
-/** While one waits for the disk, another is written: a third of a statement's time is that wait. */
-const SUCCESSES_AT_ONCE = 2
-
 /** How long to leave a job alone whose row somebody else has locked. */
 const LOCKED_AGAIN_MS = 50
 
@@ -41,7 +38,7 @@ export class Settler {
   constructor(parts: EngineParts, finished: (attempt: Attempt, status: Status | null) => void) {
     this.#parts = parts
     this.#finished = finished
-    this.#successes = this.#pile((ended) => this.#settleSuccesses(ended), SUCCESSES_AT_ONCE)
+    this.#successes = this.#pile((ended) => this.#settleSuccesses(ended))
     this.#others = this.#pile((ended) => this.#settleOthers(ended))
   }
 
@@ -85,10 +82,9 @@ export class Settler {
     return pile
   }
 
-  #pile(flush: (ended: Ended[]) => Promise<void>, atOnce = 1): Pile<Ended> {
+  #pile(flush: (ended: Ended[]) => Promise<void>): Pile<Ended> {
     return new Pile<Ended>({
       most: MOST,
-      atOnce,
       flush,
       onTrouble: (error, ended, again) => {
         const types = [...new Set(ended.map(({ attempt }) => attempt.definition.type))]
