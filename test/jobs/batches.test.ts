@@ -154,6 +154,17 @@ test('J75 J76 an operator’s cancel of a batch is audited, told to the domains,
   })
 })
 
+test('a bulk id that was used for another batch leaves this one as it is', async () => {
+  const [first, second] = [await newBatch(), await newBatch()]
+  const parts = { database: db.database, registry: new JobRegistry([testJob('batch.reused')]) }
+  const bulkId = uuidv7()
+  await cancelBatchByOperator(parts, { batchId: first, bulkId }, by)
+  await expect(cancelBatchByOperator(parts, { batchId: second, bulkId }, by)).rejects.toMatchObject({
+    code: 'job.bulk_id_reused',
+  })
+  expect((await batchesById(db.database, [second])).get(second)).toMatchObject({ cancelledAt: null })
+})
+
 test('a cancel beside enqueues: what got in is cancelled, what came after is refused', async () => {
   const job = testJob('batch.race')
   for (let round = 0; round < 8; round++) {

@@ -49,6 +49,15 @@ describe('J17 J78 what a release declares of its job types', () => {
     })
   })
 
+  test('a worker whose row was cleared away and made anew says again what it knows', async () => {
+    const type = testJob('declare.again')
+    const { engine } = await engines.start([type], { leaseMs: 3_000 })
+    await db.pool.query('delete from job_worker where id = $1', [engine.workerId])
+    await keepWorkers(db.database, [{ id: engine.workerId, slot: 0 }], 60_000)
+    expect(await declared(type.type)).toMatchObject({ workers: 0 })
+    await expect.poll(() => declared(type.type), { timeout: 10_000 }).toMatchObject({ workers: 1 })
+  })
+
   test('J26 its policy gets a new version when its content changes, and the old one back with the old content', async () => {
     const of = (maxAttempts: number) => testJob('declare.version', { policy: { maxAttempts, delaysMs: [1_000] } })
     const versions: number[] = []

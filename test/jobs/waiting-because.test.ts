@@ -40,6 +40,9 @@ test('idea 14 not yet due; due and next in turn; behind others of its tenant, co
   expect(await reasons(later!)).toEqual([{ kind: 'AHEAD', jobs: 3, atLeast: false }])
   await enqueueNumbers(db, job, range(1_200), { priority: 6 })
   expect(await reasons(later!)).toEqual([{ kind: 'AHEAD', jobs: 1_000, atLeast: true }])
+  // What is not due yet is in front of it, and is not said to be nothing.
+  await db.pool.query(`update job set due = now() + interval '1 hour' where urgency = -6`)
+  expect(await reasons(later!)).toEqual([{ kind: 'AHEAD', jobs: 0, atLeast: true }])
 })
 
 test('idea 14 no worker for its type, or for the version of its payload', async () => {

@@ -2,7 +2,7 @@ import type { Queryable } from '../../database/index.ts'
 import { NotFoundError } from '../../errors/index.ts'
 import { cancelJobs } from '../cancel.ts'
 import type { OperatingParts } from '../operating/act.ts'
-import { type BulkResult, runBulk } from '../operating/bulk.ts'
+import { begun, type BulkResult, runBulk } from '../operating/bulk.ts'
 import { type By, checkedBy } from '../operating/by.ts'
 import { recordAct } from '../operating/record.ts'
 import { CANCEL_BATCH, LIVE_OF_BATCH } from '../sql/batches.ts'
@@ -49,7 +49,7 @@ export async function cancelBatch(
  * first and at once. The same `bulkId` again goes on where it stopped; when the answer says `more`, call it again
  * with a new one.
  *
- * @throws NotFoundError, ValidationError (path `reason`)
+ * @throws NotFoundError, ValidationError (path `reason`), ConflictError `job.bulk_id_reused` before anything is done
  */
 export async function cancelBatchByOperator(
   parts: OperatingParts,
@@ -57,6 +57,8 @@ export async function cancelBatchByOperator(
   givenBy: By,
 ): Promise<BulkResult> {
   const by = checkedBy(givenBy)
+  const cancelling = { bulkId, act: 'CANCEL', filter: { batchId } } as const
+  await begun(parts, cancelling)
   await parts.database.systemTransaction(async (tx) => {
     const [batch] = await tx.run(CANCEL_BATCH, [batchId, null, by.actor, by.reason])
     if (batch === undefined) throw noSuchBatch()
@@ -64,7 +66,7 @@ export async function cancelBatchByOperator(
     const [before, after] = [{ cancelled: false }, { cancelled: true }]
     await recordAct(tx, { ...by, act: 'CANCEL_BATCH', batchId, tenantId: batch.tenantId, before, after })
   })
-  return runBulk(parts, { bulkId, act: 'CANCEL', filter: { batchId } }, by)
+  return runBulk(parts, cancelling, by)
 }
 
 const noSuchBatch = () => new NotFoundError('The batch', { code: 'job.batch_not_found' })

@@ -11,7 +11,7 @@ import { Isolation } from '../gates/isolation.ts'
 import { Claimer } from './claimer.ts'
 import { giveBackForgotten } from './forgotten.ts'
 import type { JobLogger } from '../job-logger.ts'
-import { declareTypes } from '../types/declare-types.ts'
+import { declareTypes, keepKnown } from '../types/declare-types.ts'
 import type { EngineParts, EngineSignal } from './parts.ts'
 import { Permits } from './permits.ts'
 import { Workbench } from './workbench.ts'
@@ -71,7 +71,7 @@ export class Engine {
   readonly #stopping = new AbortController()
   #renewal: NodeJS.Timeout | null = null
   #unknownWatch: NodeJS.Timeout | null = null
-  #forgottenWatch: NodeJS.Timeout | null = null
+  #ownRowWatch: NodeJS.Timeout | null = null
   #unknownTypes = ''
   #wake: (() => void) | null = null
   #woken = false
@@ -113,7 +113,7 @@ export class Engine {
     await declareTypes(this.#parts.database, this.#parts.registry, this.workerId)
     if (this.#options.workerId === undefined) this.#renewal = this.#everyThird()
     for (const periodic of this.#periodic) await periodic.start()
-    this.#forgottenWatch = setInterval(() => void this.#giveBackForgotten(), this.#rescueMs)
+    this.#ownRowWatch = setInterval(() => void this.#lookAfterOwnRow(), this.#rescueMs)
     if ((this.#options.slot ?? 0) === 0) {
       await this.#reportUnknownTypes()
       this.#unknownWatch = setInterval(() => void this.#reportUnknownTypes(), UNKNOWN_TYPES_MS)
@@ -148,8 +148,7 @@ export class Engine {
       ),
     )
     await Promise.race([stopped, deadline])
-    for (const timer of [this.#renewal, this.#unknownWatch, this.#forgottenWatch])
-      if (timer !== null) clearInterval(timer)
+    for (const timer of [this.#renewal, this.#unknownWatch, this.#ownRowWatch]) if (timer !== null) clearInterval(timer)
     this.#workbench.abandon()
   }
 
@@ -189,11 +188,13 @@ export class Engine {
     }
   }
 
-  async #giveBackForgotten(): Promise<void> {
+  async #lookAfterOwnRow(): Promise<void> {
     try {
+      const { database, registry } = this.#parts
+      await keepKnown(database, registry, this.workerId)
       await giveBackForgotten(this.#parts, (id, claimEpoch) => this.#workbench.holds(id, claimEpoch))
     } catch (error) {
-      this.#parts.logger.warn({ err: error }, 'Could not look for forgotten claims; the next look is soon.')
+      this.#parts.logger.warn({ err: error }, 'Could not look after this worker’s own row; the next look is soon.')
     }
   }
 

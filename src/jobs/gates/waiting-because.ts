@@ -1,5 +1,5 @@
 import type { Queryable } from '../../database/index.ts'
-import { MOST_AHEAD, WAITING_BECAUSE, type WaitingRow } from '../sql/waiting-because.ts'
+import { WAITING_BECAUSE, type WaitingRow } from '../sql/waiting-because.ts'
 
 /** Why a job that waits does not run. */
 export type WaitingReason =
@@ -20,7 +20,7 @@ export type WaitingReason =
   | { readonly kind: 'RATE'; readonly nextAt: Date }
   /**
    * So many due jobs of its type and tenant come first; with `atLeast`, that many or more. Other tenants' jobs are not
-   * counted: tenants are served in turn. 0: it is the next.
+   * counted: tenants are served in turn. 0, and not `atLeast`: it is the next.
    */
   | { readonly kind: 'AHEAD'; readonly jobs: number; readonly atLeast: boolean }
 
@@ -46,8 +46,7 @@ function reasonsOf(row: WaitingRow): WaitingReason[] {
   reasons.push(...reached('TYPE_CAP', row.running, row.maxRunning))
   reasons.push(...reached('TENANT_CAP', row.runningOfTenant, row.maxRunningPerTenant))
   if (row.rateAllowsAt !== null) reasons.push({ kind: 'RATE', nextAt: row.rateAllowsAt })
-  if (row.ahead > 0 || reasons.length === 0)
-    reasons.push({ kind: 'AHEAD', jobs: row.ahead, atLeast: row.ahead === MOST_AHEAD })
+  if (row.ahead > 0 || reasons.length === 0) reasons.push({ kind: 'AHEAD', jobs: row.ahead, atLeast: row.moreAhead })
   return reasons
 }
 

@@ -50,11 +50,7 @@ const CHUNK = 500
 export async function runBulk(parts: OperatingParts, request: BulkRequest, givenBy: By): Promise<BulkResult> {
   const by = checkedBy(givenBy)
   const { bulkId } = request
-  const bulk = (await bulkAct(parts, bulkId)) ?? (await begin(parts, request, by))
-  if (bulk.act !== `BULK_${request.act}` || bulk.filter !== filterText(request.filter))
-    throw new ConflictError('This bulk id was used for another act or another filter. Use a new one.', {
-      code: 'job.bulk_id_reused',
-    })
+  const bulk = (await begun(parts, request)) ?? (await begin(parts, request, by))
   if (bulk.result !== null) return JSON.parse(bulk.result) as BulkResult
 
   const done = new Set((await parts.database.run(BULK_DONE_JOBS, [bulkId])).map(({ jobId }) => jobId))
@@ -92,6 +88,22 @@ const BEFORE = statement<{ readonly moment: Date }>(
 const filterText = (filter: JobFilter): string =>
   JSON.stringify(Object.fromEntries(Object.entries(filter).sort(([a], [b]) => (a < b ? -1 : 1))))
 
+/**
+ * The bulk act that was begun with this id; null when it is new.
+ * @throws ConflictError `job.bulk_id_reused` when that was another act, or had another filter
+ */
+export async function begun(
+  parts: OperatingParts,
+  { bulkId, act, filter }: Pick<BulkRequest, 'bulkId' | 'act' | 'filter'>,
+): Promise<BulkActRow | null> {
+  const bulk = await bulkAct(parts, bulkId)
+  if (bulk !== null && (bulk.act !== `BULK_${act}` || bulk.filter !== filterText(filter)))
+    throw new ConflictError('This bulk id was used for another act or another filter. Use a new one.', {
+      code: 'job.bulk_id_reused',
+    })
+  return bulk
+}
+
 async function bulkAct({ database }: OperatingParts, bulkId: string): Promise<BulkActRow | null> {
   return (await database.run(BULK_ACT, [bulkId]))[0] ?? null
 }
@@ -116,7 +128,7 @@ async function begin(parts: OperatingParts, request: BulkRequest, by: By): Promi
     // The same request came twice at once: both go on with the selection of the one that was first.
     if (sqlState(error) !== '23505') throw error
   }
-  return (await bulkAct(parts, bulkId))!
+  return (await begun(parts, request))!
 }
 
 async function actOnChunk(

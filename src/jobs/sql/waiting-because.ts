@@ -24,8 +24,10 @@ export interface WaitingRow {
   readonly runningOfTenant: number | null
   /** When the tenant's rate allows the next one; null when it does now, or there is none. */
   readonly rateAllowsAt: Date | null
-  /** Due jobs of its type and tenant that are claimed before it, up to 1,000. */
+  /** Of the first `MOST_AHEAD` jobs of its type and tenant that would be claimed before it: how many are due. */
   readonly ahead: number
+  /** There are more than these before it. */
+  readonly moreAhead: boolean
 }
 
 /**
@@ -52,14 +54,7 @@ export const WAITING_BECAUSE = statement<WaitingRow>(
       where r.type = job.type and r.tenant_id = job.tenant_id and r.worker_id is not null and r.limited
     ) end as "runningOfTenant",
     case when bucket.wait_ms > 0 then now() + interval '1 millisecond' * bucket.wait_ms end as "rateAllowsAt",
-    (
-      select count(*)::int from (
-        select due from job before
-        where worker_id is null and before.type = job.type and before.tenant_id = job.tenant_id
-          and (before.urgency, before.due) < (job.urgency, job.due)
-        order by urgency, due limit ${MOST_AHEAD}
-      ) before where due <= now()
-    ) as ahead
+    front.due as ahead, front.looked > ${MOST_AHEAD} as "moreAhead"
   from wanted
   cross join lateral (select * from job where id = wanted.id and worker_id is null) job
   left join job_type kind on kind.type = job.type
@@ -73,5 +68,14 @@ export const WAITING_BECAUSE = statement<WaitingRow>(
   left join lateral (
     select job_rate_wait_ms(tokens, refilled_at, kind.rate_jobs, kind.rate_per_ms, now()) as wait_ms from job_rate
     where job_rate.type = job.type and job_rate.tenant_id = job.tenant_id
-  ) bucket on true`,
+  ) bucket on true
+  cross join lateral (
+    select count(*) filter (where due <= now() and nth <= ${MOST_AHEAD})::int as due, count(*) as looked
+    from (
+      select due, row_number() over (order by urgency, due) as nth from job before
+      where worker_id is null and before.type = job.type and before.tenant_id = job.tenant_id
+        and (before.urgency, before.due) < (job.urgency, job.due)
+      order by urgency, due limit ${MOST_AHEAD} + 1
+    ) before
+  ) front`,
 )

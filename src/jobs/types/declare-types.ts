@@ -21,7 +21,15 @@ export async function declareTypes(database: Database, registry: JobRegistry, wo
   })
   // By itself: a thread that stood still with its worker's row locked would keep its process from renewing the leases
   // of all the others.
-  const versions = Object.fromEntries(types.map(({ type, payloadVersion }) => [type, payloadVersion]))
+  await keepKnown(database, registry, workerId)
+}
+
+/**
+ * Writes what the worker knows onto its row, if it does not stand there: at its start, and again when its lease had
+ * lapsed for so long that the row was cleared away and made anew.
+ */
+export async function keepKnown(database: Database, registry: JobRegistry, workerId: string): Promise<void> {
+  const versions = Object.fromEntries(registry.types.map((type) => [type, registry.get(type).payloadVersion ?? 1]))
   await database.run(KNOWS, [workerId, JSON.stringify(versions)])
 }
 
@@ -117,4 +125,7 @@ const DECLARE_TYPES = statement<never>(
 )
 
 /** $1 the worker, $2 the newest version of each type's payload that it knows. */
-const KNOWS = statement<never>('jobs.worker_knows', 'update job_worker set types = $2::jsonb where id = $1::uuid')
+const KNOWS = statement<never>(
+  'jobs.worker_knows',
+  `update job_worker set types = $2::jsonb where id = $1::uuid and types <> $2::jsonb`,
+)

@@ -89,7 +89,7 @@ const READ_TYPES = statement<Row>(
         'openedAt', b.opened_at, 'openUntil', b.open_until) order by b.dependency)
       from job_breaker b where b.type = t.type and (b.state <> 'CLOSED' or b.failures > 0)), '[]') as breakers,
     (select count(*)::int from job_worker w where w.lease_until > now()
-      and (w.types = '{}' or (w.types ->> t.type)::int >= t.payload_version)) as workers
+      and (w.types ->> t.type)::int >= t.payload_version) as workers
   from job_type t
   join job_policy p on p.id = t.policy_id
   left join job_policy_version v on v.name = t.policy_name and v.policy_id = t.policy_id
