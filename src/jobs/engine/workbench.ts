@@ -13,7 +13,8 @@ const TICK_MS = 50
 const LOOK_MS = 250
 /** How far ahead to claim, in the handlers' own time and in jobs. */
 const AHEAD_MS = 100
-const MOST_AHEAD = 500
+// Two claims' worth: one is at work while the next is fetched.
+const MOST_AHEAD = 1_000
 /** What handlers are taken to need before any has run, and at the least. */
 const FIRST_GUESS_MS = 100
 const LEAST_MS = 0.1
