@@ -1,4 +1,4 @@
-import { Database, EmbeddedPostgres, migrate, projectFolder } from '../../src/database/index.ts'
+import { connect, Database, EmbeddedPostgres, migrate, projectFolder } from '../../src/database/index.ts'
 
 /** The server of a run: the one of DATABASE_URL, or an embedded one with its ordinary, durable settings. */
 export interface BenchServer {
@@ -47,11 +47,12 @@ export async function withServer(body: (server: BenchServer) => Promise<void>): 
   }
 }
 
+/** Not through `Database`, which refuses a server that no migration has given its settings yet. */
 async function onServer(url: string, sql: string): Promise<void> {
-  const admin = new Database({ url, max: 1, applicationName: 'regie bench', preparedStatements: false })
+  const admin = await connect(url, 'regie bench')
   try {
-    await admin.pool.query(sql)
+    await admin.query(sql)
   } finally {
-    await admin.close()
+    await admin.end()
   }
 }
