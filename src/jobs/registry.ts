@@ -1,4 +1,5 @@
 import type { JobDefinition } from './definition.ts'
+import { gateProblems } from './gates/gate-problems.ts'
 import { ENGINE_JOBS } from './periodic/own-jobs.ts'
 import { payloadProblems } from './payload.ts'
 import { policyProblems } from './policy.ts'
@@ -38,7 +39,7 @@ export class JobRegistry {
 }
 
 function definitionProblems(definition: AnyJobDefinition): string[] {
-  const problems = [...policyProblems(definition), ...payloadProblems(definition)]
+  const problems = [...policyProblems(definition), ...payloadProblems(definition), ...gateProblems(definition)]
   if (!/^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/.test(definition.type) || definition.type.length > 100)
     problems.push('its type is not of the form `area.action` (lower case, dotted, at most 100 characters).')
   if ((definition.run === undefined) === (definition.runMany === undefined))

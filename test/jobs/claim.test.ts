@@ -1,35 +1,13 @@
 import { expect, test } from 'vitest'
-import { keepWorkers } from '../../src/jobs/lease.ts'
-import { Claimer } from '../../src/jobs/engine/claimer.ts'
-import { Permits } from '../../src/jobs/engine/permits.ts'
-import { type AnyJobDefinition, JobRegistry } from '../../src/jobs/index.ts'
+import type { AnyJobDefinition } from '../../src/jobs/index.ts'
 import { useDatabase } from '../harness/database.ts'
-import { enqueueNumbers, finished, lapse, range, silent, testJob, useEngines, waiting } from './support.ts'
+import { claimerOf as claimerIn, tenant } from './gates-support.ts'
+import { enqueueNumbers, finished, lapse, range, testJob, useEngines, waiting } from './support.ts'
 
 const db = useDatabase()
 const engines = useEngines(db)
 
-let workers = 0
-async function claimerOf(definitions: readonly AnyJobDefinition[]) {
-  const workerId = `0193a000-0000-7000-8000-${String(++workers).padStart(12, '0')}`
-  await keepWorkers(db.database, [{ id: workerId, slot: 0 }], 60_000)
-  const claimer = new Claimer({
-    database: db.database,
-    registry: new JobRegistry(definitions),
-    workerId,
-    logger: silent,
-    transactions: new Permits(1),
-    onCommitted: () => {},
-    signal: null,
-  })
-  const claim = async (jobs: number, atOnce = jobs) => {
-    const taken = await claimer.claim({ jobs, atOnce })
-    return [...taken.gated, ...taken.jobs]
-  }
-  return { workerId, claim, claimer }
-}
-
-const tenant = (n: number) => `0193a000-0000-7000-9000-${String(n).padStart(12, '0')}`
+const claimerOf = (definitions: readonly AnyJobDefinition[]) => claimerIn(db, definitions)
 
 test('fact 7 one tenant’s backlog delays another tenant’s single job by one round, whatever its size', async () => {
   const job = testJob('test.fair')
@@ -113,6 +91,35 @@ test('fact 6 the mark of a lane passes over nothing for longer than a look', asy
   expect((await claim(50)).some((row) => row.id === early)).toBe(false)
   claimer.hint()
   await expect.poll(async () => (await claim(5)).some((row) => row.id === early)).toBe(true)
+})
+
+test('idea 18 a worker claims only payloads of versions that it knows, and what is newer hides nothing behind it', async () => {
+  const old = testJob('test.versions')
+  const upcast = (payload: unknown) => payload
+  const renewed = testJob('test.versions', { payloadVersion: 2, upcasters: { 1: upcast } })
+  const [first] = await enqueueNumbers(db, renewed, [1], { priority: 10 })
+  const [second, third] = await enqueueNumbers(db, old, [2, 3], (n) => ({ priority: n === 2 ? 10 : 0 }))
+  const [other] = await enqueueNumbers(db, testJob('test.versions_beside'), [4])
+  const { claim, claimer } = await claimerOf([old, testJob('test.versions_beside')])
+  const taken: string[] = []
+  for (const _ of range(4)) taken.push(...(await claim(5)).map(({ id }) => id))
+  expect(taken.toSorted()).toEqual([second!, third!, other!].toSorted())
+  // It is due, and not for us: an answer, not a loop.
+  expect(await claimer.claim({ jobs: 5, atOnce: 5 })).toEqual({ gated: [], jobs: [], nextDueInMs: null })
+  const newer = await claimerOf([renewed])
+  expect(await newer.claim(5)).toMatchObject([{ id: first, payloadVersion: 2 }])
+})
+
+test('idea 18 J33 an engine of the older release leaves newer payloads to the newer one and is idle meanwhile', async () => {
+  const old = testJob('test.deploy')
+  const renewed = testJob('test.deploy', { payloadVersion: 2, upcasters: { 1: (payload: unknown) => payload } })
+  const ids = await enqueueNumbers(db, renewed, range(3))
+  const before = await engines.start([old])
+  await before.signals.first('IDLE')
+  for (const id of ids) expect(await waiting(db, id)).toMatchObject({ status: 'SCHEDULED', attempt: 0 })
+  const after = await engines.start([renewed])
+  await after.signals.ended(3)
+  expect(before.signals.of('CLAIMED')).toEqual([])
 })
 
 test('fact 8 J33 a type that nobody here knows waits, is reported, costs nothing, and runs once somebody knows it', async () => {

@@ -11,7 +11,7 @@ const SOON = { timeout: 15_000 }
 const db = useDatabase()
 const engines = useEngines(db)
 
-test('pain 6 J86 nothing of a paused type is claimed from the moment of its commit, not even from remembered lanes', async () => {
+test('pain 6 nothing of a paused type is claimed from the moment of its commit, not even from remembered lanes', async () => {
   const paused = testJob('test.paused')
   const other = testJob('test.not_paused')
   await declare(db, paused, other)
@@ -47,7 +47,7 @@ test('pain 6 the backlog of a paused type costs nothing, however large and howev
   expect(await buffers()).toBeLessThan(20)
 })
 
-test('J63 a pause lets what runs go on, and a resume sets the rest going', async () => {
+test('a pause lets what runs go on, and a resume sets the rest going', async () => {
   const begun = gate()
   const go = gate()
   const job = testJob('test.pause_running', { run: async () => (begun.open(), await go.promise, succeeded()) })

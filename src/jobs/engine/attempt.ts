@@ -35,6 +35,8 @@ export class Attempt {
   beganAt: number | null = null
   /** The outside service that it is about to call, once that is known (gates/breakers.ts). */
   dependency: string | null = null
+  /** It is the one that tries whether that service is back. */
+  probes = false
   /** Set once the ending is decided, by whoever was first: the handler, the time-out, a cancel, the stop. */
   ended = false
   abortedFor: AbortCause | null = null

@@ -51,20 +51,24 @@ export class Breakers {
 
   /** Null when the attempt may begin; else the ending with which its job goes back. */
   async refusal(attempt: Attempt, payload: unknown): Promise<Ending | null> {
-    const dependency = dependencyOf(attempt.definition, payload)
+    const { definition, job } = attempt
+    const dependency = dependencyOf(definition, payload)
     if (dependency === null) return null
     attempt.dependency = dependency
     if (performance.now() - this.#readAt > FRESH_MS) await this.#read()
     // By its claim the job may have become the one that tries: that has to be known before it is turned away, and
     // before it succeeds.
-    if ((attempt.gated || this.#barrierFor(attempt, dependency) !== null) && this.#readAt < attempt.claimedAt) {
+    if ((attempt.gated || this.#barrierAt(attempt, dependency) !== null) && this.#readAt < attempt.claimedAt) {
       await this.#reading
       await this.#read()
     }
-    const barrier = this.#barrierFor(attempt, dependency)
+    const barrier = this.#barrierAt(attempt, dependency)
     if (barrier === null) return null
     const waitMs = Math.max(0, barrier.closedForMs - (performance.now() - this.#readAt))
-    if (waitMs === 0 && (await this.#probe(attempt, dependency))) return null
+    attempt.probes =
+      (barrier.state === 'HALF_OPEN' && barrier.probeJobId === job.id) ||
+      (waitMs === 0 && (await this.#probe(attempt, dependency)))
+    if (attempt.probes) return null
     const longest = barrier.state === 'OPEN' ? waitMs : Math.min(waitMs, WHILE_PROBED_MS)
     return breakerOpen(dependency, Math.max(longest, FRESH_MS) * (1 + JITTER * Math.random()))
   }
@@ -87,31 +91,28 @@ export class Breakers {
     await Promise.all(this.#writing)
   }
 
-  /** The breaker that keeps the attempt from beginning, if one does. */
-  #barrierFor({ job }: Attempt, dependency: string): BreakerRow | null {
+  /** The breaker before the attempt's service, unless it is closed. */
+  #barrierAt({ job }: Attempt, dependency: string): BreakerRow | null {
     const breaker = this.#known.get(keyOf(job.type, dependency))
-    const passes = breaker === undefined || breaker.state === 'CLOSED' || isProbe(breaker, job.id)
-    return passes ? null : breaker
+    return breaker === undefined || breaker.state === 'CLOSED' ? null : breaker
   }
 
   async #probe({ job }: Attempt, dependency: string): Promise<boolean> {
     const [row] = await this.#parts.database.run(PROBE_BREAKER, [job.type, dependency, job.id, job.timeoutMs])
     if (row === undefined) return false
-    this.#known.set(keyOf(job.type, dependency), row)
+    this.#learn(row)
     return true
   }
 
   async #record(attempt: Attempt, dependency: string, ending: Ending): Promise<void> {
     const { type, id } = attempt.job
-    const known = this.#known.get(keyOf(type, dependency))
     if (isFailure(ending)) return this.#failed(attempt, dependency, ending)
-    if (known === undefined) return
     const { database } = this.#parts
-    if (isProbe(known, id)) {
+    if (attempt.probes) {
       // Given back, cancelled, refused by the domain: that says nothing of the service.
       if (ending.kind === 'SUCCEEDED') await this.#close(attempt, dependency)
       else await database.run(RELEASE_PROBE, [type, dependency, id])
-    } else if (known.state === 'CLOSED' && ending.kind === 'SUCCEEDED') {
+    } else if (ending.kind === 'SUCCEEDED' && this.#known.get(keyOf(type, dependency))?.state === 'CLOSED') {
       this.#known.delete(keyOf(type, dependency))
       await database.run(FORGET_FAILURES, [type, dependency])
     }
@@ -121,11 +122,10 @@ export class Breakers {
     const { database, onCommitted } = this.#parts
     const { id: jobId, type, correlationId } = attempt.job
     const { failures = FAILURES, openMs = OPEN_MS, longestOpenMs = LONGEST_OPEN_MS } = attempt.definition.breaker ?? {}
-    const known = this.#known.get(keyOf(type, dependency))
-    if (known === undefined || !isProbe(known, jobId)) {
+    if (!attempt.probes) {
       const [counted] = await database.run(COUNT_FAILURE, [type, dependency])
       if (counted === undefined) return
-      this.#known.set(keyOf(type, dependency), counted)
+      this.#learn(counted)
       if (counted.failures < failures) return
     }
     const askedForMs = ending.failureClass === 'THROTTLED' ? ending.delayMs : null
@@ -139,7 +139,7 @@ export class Breakers {
       return row
     })
     if (opened === null) return
-    this.#known.set(keyOf(type, dependency), opened)
+    this.#learn(opened)
     onCommitted()
     this.#parts.logger.warn(
       { type, dependency, failures: opened.failures, openUntil: opened.openUntil, correlationId },
@@ -152,16 +152,20 @@ export class Breakers {
     const { id: jobId, type, correlationId } = attempt.job
     const closed = await database.rawTransaction(async (tx) => {
       const [row] = await tx.run(CLOSE_BREAKER, [type, dependency, jobId])
-      if (row === undefined) return false
+      if (row === undefined) return null
       const data = { dependency }
       const happened = { type, event: 'job.breaker.closed', data, actor: 'system', reason: null, correlationId }
       await appendTypeEvent(tx, happened)
-      return true
+      return row
     })
-    if (!closed) return
-    this.#known.delete(keyOf(type, dependency))
+    if (closed === null) return
+    this.#learn(closed)
     onCommitted()
     logger.info({ type, dependency, correlationId }, 'A circuit breaker was closed: the service answers again.')
+  }
+
+  #learn(row: BreakerRow): void {
+    this.#known.set(keyOf(row.type, row.dependency), row)
   }
 
   #read(): Promise<void> {
@@ -187,9 +191,6 @@ function dependencyOf({ dependency }: AnyJobDefinition, payload: unknown): strin
   if (dependency === undefined) return null
   return typeof dependency === 'string' ? dependency : dependency(payload)
 }
-
-const isProbe = (breaker: BreakerRow, jobId: string): boolean =>
-  breaker.state === 'HALF_OPEN' && breaker.probeJobId === jobId
 
 /** What the outside is to blame for; a worker's death is not. */
 const isFailure = ({ kind, failureClass }: Ending): boolean =>

@@ -34,7 +34,7 @@ export const FIND_LANES = statement<LaneRow>(
     from unnest($1::text[], $2::smallint[]) as given(type, version)
     left join job_type kind using (type)
     left join job_breaker breaker on breaker.type = kind.type and breaker.dependency = kind.dependency
-    where kind.paused_at is null and job_breaker_lets_try(breaker)
+    where kind.paused_at is null and (coalesce(breaker.state, 'CLOSED') = 'CLOSED' or job_breaker_lets_try(breaker))
   ), lane as (
     select known.*, first.*
     from known cross join lateral (
