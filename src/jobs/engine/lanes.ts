@@ -66,23 +66,26 @@ export class Lanes {
 
   /**
    * What a claim of at most `most` jobs, `share` from each of the lanes, brought. A lane that gave its whole share has
-   * probably more; one that gave less is done until the next look; one that was not reached is the first the next time.
+   * probably more; one that was not reached, or cut short because there were enough, is the first the next time; one
+   * that gave less by itself is done until the next look.
    */
   served(lanes: readonly Lane[], most: number, share: number, jobs: readonly ClaimedRow[]): void {
     const given = grouped(jobs, keyOf)
     const more: Lane[] = []
-    const notReached: Lane[] = []
+    const first: Lane[] = []
     const line = lineOf(lanes[0]!)
     for (const lane of lanes) {
       const of = given.get(keyOf(lane))
       if (of !== undefined) {
         this.#barren.delete(keyOf(lane))
         this.#lastTenants.set(line, lane.tenantId)
-        if (of.length >= share) more.push({ ...lane, mark: Math.max(...of.map((job) => job.due)) })
-      } else if (jobs.length >= most) notReached.push(lane)
+        const served = { ...lane, mark: Math.max(...of.map((job) => job.due)) }
+        if (of.length >= share) more.push(served)
+        else if (jobs.length >= most) first.push(served)
+      } else if (jobs.length >= most) first.push(lane)
       else this.#barren.add(keyOf(lane))
     }
-    const next = [...notReached, ...(this.#lines.get(line) ?? []), ...more]
+    const next = [...first, ...(this.#lines.get(line) ?? []), ...more]
     if (next.length > 0) this.#lines.set(line, next)
   }
 

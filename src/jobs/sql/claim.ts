@@ -36,6 +36,9 @@ const CLAIMED_COLUMNS = `claimed.id, tenant_id as "tenantId", type, urgency, att
  * A worker whose lease has lapsed claims nothing. The epoch is an integer, so this commit must be durable:
  * after a crash a lost claim would be given out again under the same number.
  *
+ * The lanes are served in the order in which they are given, and those at the end may get nothing: the anti-join below
+ * would turn them round when it hashes them.
+ *
  * Lanes of a type that is paused, or has a gate by now, fall away before any of their rows is touched: one look at
  * the type's row per lane, whatever the backlog (pain 6). What was running when a worker died waits for its own claim
  * (isolation.ts), and so does what is written in a newer version for a newer release.
@@ -49,12 +52,13 @@ export const CLAIM = statement<ClaimedRow>(
   'jobs.claim',
   `with lane as materialized (
     select * from unnest($1::text[], $2::smallint[], $3::uuid[], $4::smallint[], $5::timestamptz[])
-      as given(type, version, tenant_id, urgency, mark)
+      with ordinality as given(type, version, tenant_id, urgency, mark, place)
     where not exists (
       select from job_type kind left join job_breaker breaker using (type, dependency)
       where kind.type = given.type
         and (kind.paused_at is not null or kind.limited or breaker.state in ('OPEN', 'HALF_OPEN'))
     )
+    order by place
   ), due as materialized (
     select taken.id
     from lane cross join lateral (
