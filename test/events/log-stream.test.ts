@@ -89,7 +89,11 @@ describe('a stream of the second log', () => {
     expect((await take(stream, 1)).jobs).toEqual([wanted])
     expect((await stream.next()).value).toMatchObject({ kind: 'caughtUp' })
     await stream.return()
-    const nobody = await feed().follow({ after, momentsOf: [INSTALLATION], filters: [undefined, undefined, [randomUUID()]] })
+    const nobody = await feed().follow({
+      after,
+      momentsOf: [INSTALLATION],
+      filters: [undefined, undefined, [randomUUID()]],
+    })
     expect((await nobody.next()).value).toMatchObject({ kind: 'caughtUp' })
     await nobody.return()
   })
