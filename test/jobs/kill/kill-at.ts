@@ -26,13 +26,17 @@ const PATIENCE_MS = 20_000
 /** How long the others are given while the victim stands still, perhaps with a row locked that they want. */
 const PAUSE_MS = 250
 
-export const makeStage = (db: TestDatabase): Stage => ({ db, run: `kill.run_${randomUUID().replaceAll('-', '')}` })
+export const makeStage = (db: TestDatabase, scenario?: Scenario): Stage => ({
+  db,
+  run: `kill.run_${randomUUID().replaceAll('-', '')}`,
+  scheduled: scenario?.scheduled === true,
+})
 
 export const makeTables = (db: TestDatabase) => db.pool.query(MAKE_TABLES)
 
 /** Runs the scenario undisturbed; answers with every point it passed. */
 export async function record(db: TestDatabase, scenario: Scenario): Promise<{ points: Point[]; problems: string[] }> {
-  const stage = makeStage(db)
+  const stage = makeStage(db, scenario)
   await scenario.arrange(stage)
   const victim = new Victim(stage)
   await scenario.act(stage, victim)
@@ -41,14 +45,19 @@ export async function record(db: TestDatabase, scenario: Scenario): Promise<{ po
   return { points, problems: await settled(scenario, stage, [victim]) }
 }
 
+export interface StrikeOptions extends Pick<WireOptions, 'rewrite'> {
+  /** How long a paused process stands still: until then. By default for a moment. */
+  readonly meanwhile?: (stage: Stage, other: Victim) => Promise<unknown>
+}
+
 /** Strikes the process at one point of the scenario, has others bring everything to its end, and answers with what is wrong. */
 export async function strikeAt(
   db: TestDatabase,
   scenario: Scenario,
   strike: Strike,
-  options: Pick<WireOptions, 'rewrite'> = {},
+  { meanwhile, ...options }: StrikeOptions = {},
 ): Promise<{ reached: boolean; problems: string[] }> {
-  const stage = makeStage(db)
+  const stage = makeStage(db, scenario)
   await scenario.arrange(stage)
   let reached = false
   const all: Victim[] = []
@@ -61,7 +70,7 @@ export async function strikeAt(
       await victim.lapse()
       const other = await heir(stage, options)
       all.push(other)
-      await over(stage, () => other.wake(), PAUSE_MS)
+      await (meanwhile?.(stage, other) ?? over(stage, () => other.wake(), PAUSE_MS))
       return 'PASS'
     },
   })
@@ -86,7 +95,7 @@ export async function killProcessAt(
   scenario: Scenario,
   { name, nth, blow }: Strike,
 ): Promise<{ reached: boolean; problems: string[] }> {
-  const stage = makeStage(db)
+  const stage = makeStage(db, scenario)
   await scenario.arrange(stage)
   const side = blow === 'KILL_BEFORE' ? 'BEFORE' : 'AFTER'
   const child = fork(PROCESS, [db.url, stage.run, scenario.name, name, String(nth), side])

@@ -18,51 +18,63 @@ function strikesOf(points: readonly Point[]): Strike[] {
     .flatMap((point) => BLOWS.map((blow) => ({ ...point, blow })))
 }
 
+/** Some of a scenario's strikes. */
+export interface Sample {
+  readonly seed: number
+  readonly strikes: number
+}
+
+type StrikeOne = (strike: Strike) => Promise<{ reached: boolean; problems: string[] }>
+
 /**
  * Runs a scenario undisturbed to learn its points, then strikes at each, or at a sample drawn by the seed. What is
  * wrong is named with the strike, so that `strikeAt` can do just that again.
  */
-export async function strikeEverywhere(
-  db: TestDatabase,
-  scenario: Scenario,
-  sample?: { readonly seed: number; readonly strikes: number },
-): Promise<void> {
+export async function strikeEverywhere(db: TestDatabase, scenario: Scenario, sample?: Sample): Promise<void> {
   const { points, problems } = await record(db, scenario)
   expect(problems).toEqual([])
-  const all = strikesOf(points)
-  const chosen = sample === undefined ? all : randomOf(sample.seed).some(all, sample.strikes)
-  const wrong: string[] = []
-  const reached = new Set<string>()
-  for (const strike of chosen) {
-    const { reached: hit, problems: found } = await strikeAt(db, scenario, strike)
-    if (hit) reached.add(strike.name)
-    for (const problem of found)
-      wrong.push(`${scenario.name}: ${strike.blow} at ${strike.name} #${strike.nth}: ${problem}`)
-  }
-  expect(wrong).toEqual([])
+  const reached = await strikeAll(scenario, strikesOf(points), (strike) => strikeAt(db, scenario, strike), sample)
   // Later points depend on how the run went; but of every statement of the scenario one was struck.
   if (sample === undefined) expect([...reached].sort()).toEqual([...new Set(points.map(({ name }) => name))].sort())
-  else expect(reached.size).toBeGreaterThan(0)
 }
 
 /** The kills alone, each of a real process. */
-export async function killEverywhere(
-  db: TestDatabase,
-  scenario: Scenario,
-  sample?: { readonly seed: number; readonly strikes: number },
-): Promise<void> {
+export async function killEverywhere(db: TestDatabase, scenario: Scenario, sample?: Sample): Promise<void> {
   const kills = strikesOf((await record(db, scenario)).points).filter(({ blow }) => blow.startsWith('KILL'))
-  const chosen = sample === undefined ? kills : randomOf(sample.seed).some(kills, sample.strikes)
+  await strikeAll(scenario, kills, (strike) => killProcessAt(db, scenario, strike), sample)
+}
+
+/** Which statements were struck, one at the least. A sample goes on until as many points as it wants were reached. */
+async function strikeAll(
+  scenario: Scenario,
+  strikes: readonly Strike[],
+  strikeOne: StrikeOne,
+  sample?: Sample,
+): Promise<Set<string>> {
+  const chosen =
+    sample === undefined ? strikes : randomOf(sample.seed).some(firstOnes(strikes), sample.strikes + MOST_MISSED)
   const wrong: string[] = []
-  let reached = 0
+  const reached = new Set<string>()
+  let hits = 0
   for (const strike of chosen) {
-    const { reached: hit, problems } = await killProcessAt(db, scenario, strike)
-    if (hit) reached++
+    if (sample !== undefined && hits === sample.strikes) break
+    const { reached: hit, problems } = await strikeOne(strike)
+    if (hit) {
+      hits++
+      reached.add(strike.name)
+    }
     for (const problem of problems)
       wrong.push(`${scenario.name}: ${strike.blow} at ${strike.name} #${strike.nth}: ${problem}`)
   }
   expect(wrong).toEqual([])
-  expect(reached).toBeGreaterThan(0)
+  expect(hits).toBeGreaterThan(0)
+  return reached
 }
+
+/** How often a statement comes depends on the machine; that it comes, less so. */
+const firstOnes = (strikes: readonly Strike[]): Strike[] => strikes.filter(({ nth }) => nth === 1)
+
+/** Points that a sample may miss: what engines do at intervals happens in some runs and not in others. */
+const MOST_MISSED = 3
 
 export { scenarios }

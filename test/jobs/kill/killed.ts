@@ -14,13 +14,14 @@ const db: TestDatabase = {
   pool: new pg.Pool({ connectionString: url!, max: 3 }),
   database: new Database({ url: url!, max: 3, applicationName: 'killed', preparedStatements: true }),
 }
-const stage = { db, run: run! }
+const scenario = scenarios.find((one) => one.name === scenarioName)!
+const stage = { db, run: run!, scheduled: scenario.scheduled === true }
 const victim = new Victim(stage, {
   decide: (point) => (point.name === name && point.nth === Number(nth) ? `KILL_${side as 'BEFORE' | 'AFTER'}` : 'PASS'),
   die: () => process.kill(process.pid, 'SIGKILL'),
 })
 process.send?.(victim.workerId)
-await scenarios.find((scenario) => scenario.name === scenarioName)!.act(stage, victim)
+await scenario.act(stage, victim)
 await victim.end()
 // The point was never reached, which is an answer too.
 process.exit(3)

@@ -7,7 +7,7 @@ export interface Stage {
   readonly db: TestDatabase
   readonly run: string
   /** Engines of this run fire a schedule of its own. */
-  scheduled?: boolean
+  readonly scheduled?: boolean
 }
 
 /** What must have happened before a run counts as over, besides the end of its jobs. */

@@ -18,11 +18,14 @@ export class Victim {
   /** Whether its lease was ever taken from it, so that its jobs may be another's. */
   lapsed = false
   readonly #signals = new Signals()
+  /** Nobody renews a dead worker's lease, whoever is looking when it dies. */
+  readonly #buried: Promise<void>
   #engine: Engine | null = null
 
   constructor(stage: Stage, options: Omit<WireOptions, 'url'> = {}) {
     this.#stage = stage
     this.database = new WiredDatabase({ ...options, url: stage.db.url })
+    this.#buried = this.database.death.then(() => this.lapse())
   }
 
   async start(own: Partial<EngineOptions> = {}): Promise<void> {
@@ -106,7 +109,7 @@ export class Victim {
   /** Leaves nothing behind in this process: in order when it lives, without a word when it is dead. */
   async end(): Promise<void> {
     const { dead } = this.database
-    if (dead) await this.lapse()
+    if (dead) await this.#buried
     await this.stop(dead ? 1 : 3_000)
     await this.database.close()
   }
