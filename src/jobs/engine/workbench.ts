@@ -25,6 +25,11 @@ const LONGEST_DEAF_MS = 30_000
 /** Most jobs of one `runMany`. */
 const LARGEST_BATCH = 100
 
+interface Slot {
+  /** How many jobs share it, and the time of its handler. */
+  readonly jobs: number
+}
+
 const NO_ROOM: Room = { jobs: 0, atOnce: 0 }
 
 /**
@@ -39,14 +44,14 @@ export class Workbench implements Verdicts {
   readonly #breakers: Breakers
   readonly #held = new Map<string, Attempt>()
   /** Attempts whose handler has not returned, each with the slot it occupies; a batch shares one. */
-  readonly #running = new Map<Attempt, object>()
+  readonly #running = new Map<Attempt, Slot>()
   #queue: Attempt[] = []
   #slots = 0
   #closing = false
   #tick: NodeJS.Timeout | null = null
   #lookedAt = 0
   #looking = false
-  /** How long handlers take lately, in milliseconds. */
+  /** How long handlers take per job lately, in milliseconds. */
   #usualMs = FIRST_GUESS_MS
   #quiet: (() => void)[] = []
   /** Asked again each time that an attempt has ended. */
@@ -198,7 +203,7 @@ export class Workbench implements Verdicts {
   }
 
   #occupy(attempts: readonly Attempt[], handler: Promise<void>): void {
-    const slot = {}
+    const slot: Slot = { jobs: attempts.length }
     this.#slots++
     for (const attempt of attempts) this.#running.set(attempt, slot)
     void handler.then(() => {
@@ -212,7 +217,7 @@ export class Workbench implements Verdicts {
     if (slot === undefined) return
     this.#running.delete(attempt)
     if (attempt.beganAt !== null) {
-      const tookMs = performance.now() - attempt.beganAt
+      const tookMs = (performance.now() - attempt.beganAt) / slot.jobs
       this.#usualMs = Math.max(LEAST_MS, this.#usualMs + (tookMs - this.#usualMs) / 8)
     }
     for (const other of this.#running.values()) if (other === slot) return
