@@ -2,9 +2,11 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { projectFolder, type Queryable } from '../../src/database/index.ts'
+import { projectFolder, type Queryable, queryable } from '../../src/database/index.ts'
 import { clockSkew } from '../../src/server/doctor/checks/clock-skew.ts'
+import { oldTransactions } from '../../src/server/doctor/checks/old-transactions.ts'
 import { examine, exitCodeOf, type Examination } from '../../src/server/doctor/examine.ts'
+import { hasPgBouncer, startPooler } from '../harness/pooler.ts'
 import { useServer } from '../harness/server.ts'
 
 // A server of its own: the doctor looks at transactions and statistics of the whole server.
@@ -79,6 +81,70 @@ describe('what the doctor finds', () => {
       await holder.end()
     }
     await expect.poll(() => findings('transactions')).toMatchObject([{ state: 'good' }])
+  })
+
+  test('who is another user is not taken for nobody, by a role that may not see since when', async () => {
+    await db.pool.query(`create role ordinary login password 'x'`)
+    const asking = new URL(db.url)
+    asking.username = 'ordinary'
+    asking.password = 'x'
+    const ordinary = new pg.Client({ connectionString: asking.href })
+    const holder = new pg.Client({ connectionString: db.url, application_name: 'a hidden import' })
+    await Promise.all([ordinary.connect(), holder.connect()])
+    const seen = () => oldTransactions.look(queryable(ordinary, false))
+    try {
+      expect(await seen()).toMatchObject([{ state: 'good' }])
+      await holder.query('begin')
+      await holder.query('select pg_current_xact_id()')
+      expect(await seen()).toEqual([
+        {
+          state: 'warning',
+          says: expect.stringMatching(/^The transaction of process \d+ \("a hidden import", user regie, state hidden/),
+          next: 'grant pg_read_all_stats to "ordinary";',
+        },
+      ])
+      await db.pool.query('grant pg_read_all_stats to ordinary')
+      expect(await seen()).toMatchObject([{ state: 'good' }])
+    } finally {
+      await Promise.all([ordinary.end(), holder.end()])
+      await db.pool.query('drop role ordinary')
+    }
+  })
+
+  test('the few that are named are those that matter: none that only reads elsewhere, none that has just begun', async () => {
+    const elsewhere = new URL(db.url)
+    elsewhere.pathname = '/template1'
+    const readers = [elsewhere.href, ...Array.from({ length: 6 }, () => db.url)].map(
+      (connectionString) => new pg.Client({ connectionString, application_name: 'a report' }),
+    )
+    const writer = new pg.Client({ connectionString: db.url, application_name: 'a late import' })
+    try {
+      for (const client of [...readers, writer]) {
+        await client.connect()
+        await client.query('begin isolation level repeatable read; select')
+      }
+      await writer.query('select pg_current_xact_id()')
+      // As if all had been open for longer: the clock of the question, not of the transactions, is what can be moved.
+      const later = (seconds: number): Queryable => ({
+        run: (statement, values) =>
+          queryable(db.pool, false).run(
+            {
+              ...statement,
+              text: statement.text.replaceAll('clock_timestamp()', `(clock_timestamp() + interval '${seconds} s')`),
+            },
+            values,
+          ),
+      })
+      expect((await oldTransactions.look(later(10))).map(({ says }) => says)).toEqual([
+        expect.stringMatching(/^The watermark .*"a late import"/),
+      ])
+      const found = (await oldTransactions.look(later(3_600))).map(({ says }) => says)
+      expect(found).toHaveLength(5)
+      expect(found[0]).toContain('a late import')
+      expect(found.filter((says) => says.includes('database template1'))).toEqual([])
+    } finally {
+      for (const client of [...readers, writer]) await client.end()
+    }
   })
 
   test('autovacuum that is off, and a hot table that lost its settings', async () => {
@@ -229,6 +295,21 @@ describe('npm run doctor', () => {
       check: 'clock',
       finding: { state: 'good', says: expect.stringContaining('clock is') },
     })
+  })
+
+  test.skipIf(!hasPgBouncer)('leaves nothing behind in a session that it shares with others', async () => {
+    const pooler = await startPooler(db.url, 1)
+    const other = new pg.Client({ connectionString: pooler.url })
+    try {
+      await other.connect()
+      const before = await other.query('show statement_timeout')
+      expect(doctor(['--json'], pooler.url).status).toBe(1)
+      await other.query('create temporary table written on commit drop as select 1')
+      expect((await other.query('show statement_timeout')).rows).toEqual(before.rows)
+    } finally {
+      await other.end()
+      await pooler.stop()
+    }
   })
 
   test('says in three sentences why it cannot look, with an exit code of its own', () => {

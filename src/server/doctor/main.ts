@@ -1,14 +1,16 @@
+import type pg from 'pg'
 import {
   connect,
   EmbeddedPostgres,
   projectFolder,
+  type Queryable,
   queryable,
   requireMigrated,
   StartupError,
 } from '../../database/index.ts'
 import { printFailure } from '../command-line.ts'
 import { readConfiguration } from '../configuration.ts'
-import { examine, exitCodeOf, type Examination } from './examine.ts'
+import { CHECKS, examine, exitCodeOf, type Examination } from './examine.ts'
 
 // `npm run doctor`: looks at the database of this installation and says what is wrong, and what to do.
 //
@@ -30,12 +32,22 @@ async function run(args: readonly string[]): Promise<number> {
   const client = await connect(url, 'regie doctor')
   try {
     await requireMigrated(url)
-    await client.query(`set statement_timeout = '30s'; set default_transaction_read_only = on`)
-    const found = await examine(queryable(client, false))
+    const found: Examination[] = []
+    for (const check of CHECKS) found.push(...(await reading(client, (database) => examine(database, [check]))))
     process.stdout.write(args.includes('--json') ? `${JSON.stringify(found, null, 2)}\n` : textOf(found))
     return exitCodeOf(found, args.includes('--strict'))
   } finally {
     await client.end()
+  }
+}
+
+/** In a transaction, because behind a pooler what a session is set to goes on to whoever has that session next. */
+async function reading<T>(client: pg.Client, look: (database: Queryable) => Promise<T>): Promise<T> {
+  await client.query(`begin read only; set local statement_timeout = '30s'`)
+  try {
+    return await look(queryable(client, false))
+  } finally {
+    await client.query('rollback')
   }
 }
 
