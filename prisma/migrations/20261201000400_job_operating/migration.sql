@@ -1,7 +1,7 @@
 -- What operators count, find and act on.
 
--- The jobs of one bulk act, each once, whoever else goes on with it at the same time.
-create unique index job_act_part_of on job_act (part_of, job_id) where part_of is not null;
+-- The jobs of one bulk act, each once, and its one end (no job), whoever else goes on with it at the same time.
+create unique index job_act_part_of on job_act (part_of, job_id) nulls not distinct where part_of is not null;
 create index job_act_of_batch on job_act (batch_id) where batch_id is not null;
 -- Jobs that killed their workers: few, and asked for by every look at the alerts.
 create index job_finished_quarantined on job_finished (type) where status = 'FAILED' and failure_class = 'LOST';

@@ -1,9 +1,17 @@
-import { isUnreachable, sqlState, statement } from '../../database/index.ts'
+import { isLockTimeout, isUnreachable, type Queryable, sqlState, statement } from '../../database/index.ts'
 import { ConflictError, UserError, ValidationError } from '../../errors/index.ts'
 import { jobTransaction } from '../engine/claim-transaction.ts'
 import { storableJson } from '../json.ts'
 import { RECORD_ACTS } from '../sql/acts.ts'
-import { BULK_ACT, type BulkActRow, BULK_DONE_JOBS, type SelectedGroup } from '../sql/bulk.ts'
+import {
+  BULK_ACT,
+  type BulkActRow,
+  BULK_DONE_JOBS,
+  BULK_PROGRESS,
+  type BulkProgressRow,
+  LOCK_BULK,
+  type SelectedGroup,
+} from '../sql/bulk.ts'
 import type { OperatingParts } from './act.ts'
 import { type By, checkedBy } from './by.ts'
 import type { JobFilter } from './job-row.ts'
@@ -12,6 +20,7 @@ import { perform } from './perform.ts'
 import { recordAct } from './record.ts'
 import { ACT_RULES, type JobAct } from './rules.ts'
 import { allowing, grouped, MOST_JOBS_IN_BULK, select } from './selection.ts'
+import { waitShortly } from './wait-shortly.ts'
 
 export interface BulkRequest {
   /** A UUIDv7 of the caller's: the same one again goes on where it stopped, or answers with the result. */
@@ -53,14 +62,25 @@ export async function runBulk(parts: OperatingParts, request: BulkRequest, given
   const bulk = (await begun(parts, request)) ?? (await begin(parts, request, by))
   if (bulk.result !== null) return JSON.parse(bulk.result) as BulkResult
 
+  const work: Work = { parts, request, by, refusals: new Map() }
   const done = new Set((await parts.database.run(BULK_DONE_JOBS, [bulkId])).map(({ jobId }) => jobId))
-  const refusals = new Map<string, string>()
   for (const { tenantId, type, jobIds } of JSON.parse(bulk.groups) as SelectedGroup[]) {
     const left = jobIds.filter((id) => !done.has(id))
-    for (let from = 0; from < left.length; from += CHUNK)
-      await actOnChunk(parts, request, by, { tenantId, type, jobIds: left.slice(from, from + CHUNK) }, refusals)
+    for (let from = 0; from < left.length; from += CHUNK) {
+      const ended = await actOnChunk(work, { tenantId, type, jobIds: left.slice(from, from + CHUNK) })
+      if (ended !== null) return ended
+    }
   }
-  return conclude(parts, request, by, bulk, refusals)
+  return conclude(work, bulk)
+}
+
+/** One call of `runBulk`. */
+interface Work {
+  readonly parts: OperatingParts
+  readonly request: BulkRequest
+  readonly by: By
+  /** Codes by job. */
+  readonly refusals: Map<string, string>
 }
 
 /**
@@ -97,12 +117,14 @@ export async function begun(
   { bulkId, act, filter }: Pick<BulkRequest, 'bulkId' | 'act' | 'filter'>,
 ): Promise<BulkActRow | null> {
   const bulk = await bulkAct(parts, bulkId)
-  if (bulk !== null && (bulk.act !== `BULK_${act}` || bulk.filter !== filterText(filter)))
-    throw new ConflictError('This bulk id was used for another act or another filter. Use a new one.', {
-      code: 'job.bulk_id_reused',
-    })
+  if (bulk !== null && (bulk.act !== `BULK_${act}` || bulk.filter !== filterText(filter))) throw reused()
   return bulk
 }
+
+const reused = () =>
+  new ConflictError('This bulk id was used for another act or another filter. Use a new one.', {
+    code: 'job.bulk_id_reused',
+  })
 
 async function bulkAct({ database }: OperatingParts, bulkId: string): Promise<BulkActRow | null> {
   return (await database.run(BULK_ACT, [bulkId]))[0] ?? null
@@ -128,63 +150,92 @@ async function begin(parts: OperatingParts, request: BulkRequest, by: By): Promi
     // The same request came twice at once: both go on with the selection of the one that was first.
     if (sqlState(error) !== '23505') throw error
   }
-  return (await begun(parts, request))!
+  const bulk = await begun(parts, request)
+  // The id is that of some other entry of the audit.
+  if (bulk === null) throw reused()
+  return bulk
 }
 
-async function actOnChunk(
-  parts: OperatingParts,
-  request: BulkRequest,
-  by: By,
-  { tenantId, type, jobIds }: SelectedGroup,
-  refusals: Map<string, string>,
-): Promise<void> {
+/** Answers with the result when another call has come to the end of this bulk act meanwhile. */
+async function actOnChunk(work: Work, { tenantId, type, jobIds }: SelectedGroup): Promise<BulkResult | null> {
+  const { parts, request, by, refusals } = work
   const { database, registry } = parts
   const { act, bulkId } = request
   if (!registry.types.includes(type)) {
     for (const id of jobIds) refusals.set(id, 'job.type_unknown_here')
-    return
+    return null
   }
   try {
-    const { acted, refused } = await jobTransaction(database, tenantId, (tx) =>
-      perform(tx, registry.get(type), act, jobIds, by, { partOf: bulkId }),
-    )
+    const { result, acted, refused } = await jobTransaction(database, tenantId, async (tx) => {
+      const { result, done } = await lockBulk(tx, bulkId, jobIds)
+      if (result !== null) return { ...NOTHING, result }
+      const left = jobIds.filter((id) => !done.includes(id))
+      const performed = await perform(tx, registry.get(type), act, left, by, { partOf: bulkId })
+      return { result, acted: new Set([...done, ...performed.acted.keys()]), refused: performed.refused }
+    })
+    if (result !== null) return JSON.parse(result) as BulkResult
     // What has another status than when it was selected is gone.
     for (const [id, { code }] of refused) if (code !== 'job.wrong_status') refusals.set(id, code)
     const missed = jobIds.filter((id) => !acted.has(id) && !refused.has(id))
     // Still as it was selected, so it was locked by somebody: by the transaction of its own attempt, mostly.
     for (const [id, { status }] of await jobsById(database, missed))
       if (ACT_RULES[act].from.includes(status)) refusals.set(id, 'job.busy')
+    return null
   } catch (error) {
     if (isUnreachable(error)) throw error
+    if (error instanceof OtherCall) return actOnChunk(work, { tenantId, type, jobIds })
     if (jobIds.length > 1) {
       // One job's domain refuses: that keeps none of the others.
-      for (const id of jobIds) await actOnChunk(parts, request, by, { tenantId, type, jobIds: [id] }, refusals)
-      return
+      for (const id of jobIds) {
+        const ended = await actOnChunk(work, { tenantId, type, jobIds: [id] })
+        if (ended !== null) return ended
+      }
+      return null
     }
     refusals.set(jobIds[0]!, error instanceof UserError ? error.code : 'job.domain_failed')
+    return null
   }
 }
 
-async function conclude(
-  parts: OperatingParts,
-  { bulkId, act }: BulkRequest,
-  by: By,
-  bulk: BulkActRow,
-  refusals: ReadonlyMap<string, string>,
-): Promise<BulkResult> {
-  const acted = new Set((await parts.database.run(BULK_DONE_JOBS, [bulkId])).map(({ jobId }) => jobId))
-  const perCode = new Map<string, number>()
-  for (const [id, code] of refusals) if (!acted.has(id)) perCode.set(code, (perCode.get(code) ?? 0) + 1)
-  const refused = [...perCode.values()].reduce((sum, jobs) => sum + jobs, 0)
-  const result: BulkResult = {
-    bulkId,
-    selected: bulk.jobs,
-    acted: acted.size,
-    refused,
-    refusals: [...perCode].map(([code, jobs]) => ({ code, jobs })).sort((a, b) => (a.code < b.code ? -1 : 1)),
-    gone: bulk.jobs - acted.size - refused,
-    more: bulk.more,
+const NOTHING = { acted: new Set<string>(), refused: new Map<string, UserError>() }
+
+/** Another call of the same bulk act is at its jobs. */
+class OtherCall extends Error {}
+
+/**
+ * Calls of one bulk act take turns, transaction by transaction: side by side each would find the other's jobs locked,
+ * and the first to be through would report as refused what the other was about to do.
+ */
+async function lockBulk(tx: Queryable, bulkId: string, jobIds: readonly string[]): Promise<BulkProgressRow> {
+  try {
+    await waitShortly(tx)
+    await tx.run(LOCK_BULK, [bulkId])
+  } catch (error) {
+    throw isLockTimeout(error) ? new OtherCall() : error
   }
-  await recordAct(parts.database, { ...by, act: `BULK_${act}_DONE`, partOf: bulkId, after: { ...result } })
-  return result
+  return (await tx.run(BULK_PROGRESS, [bulkId, JSON.stringify(jobIds)]))[0]!
+}
+
+/** The one end of a bulk act, whichever call comes to it first. */
+async function conclude({ parts, request, by, refusals }: Work, bulk: BulkActRow): Promise<BulkResult> {
+  const { bulkId, act } = request
+  return parts.database.rawTransaction(async (tx) => {
+    const { result: earlier } = await lockBulk(tx, bulkId, [])
+    if (earlier !== null) return JSON.parse(earlier) as BulkResult
+    const acted = new Set((await tx.run(BULK_DONE_JOBS, [bulkId])).map(({ jobId }) => jobId))
+    const perCode = new Map<string, number>()
+    for (const [id, code] of refusals) if (!acted.has(id)) perCode.set(code, (perCode.get(code) ?? 0) + 1)
+    const refused = [...perCode.values()].reduce((sum, jobs) => sum + jobs, 0)
+    const result: BulkResult = {
+      bulkId,
+      selected: bulk.jobs,
+      acted: acted.size,
+      refused,
+      refusals: [...perCode].map(([code, jobs]) => ({ code, jobs })).sort((a, b) => (a.code < b.code ? -1 : 1)),
+      gone: bulk.jobs - acted.size - refused,
+      more: bulk.more,
+    }
+    await recordAct(tx, { ...by, act: `BULK_${act}_DONE`, partOf: bulkId, after: { ...result } })
+    return result
+  })
 }

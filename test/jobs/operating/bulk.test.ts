@@ -13,7 +13,7 @@ import {
   runBulk,
 } from '../../../src/jobs/index.ts'
 import { useDatabase } from '../../harness/database.ts'
-import { enqueueNumbers, OTHER_TENANT, range, TENANT, testJob, useEngines, waiting } from '../support.ts'
+import { enqueueNumbers, gate, OTHER_TENANT, range, TENANT, testJob, useEngines, waiting } from '../support.ts'
 
 const db = useDatabase()
 const engines = useEngines(db)
@@ -165,6 +165,47 @@ test('a bulk act that was cut off goes on where it stopped, and two at once touc
     bulk.bulkId,
   ])
   expect(rows.map((row) => row.job_id).toSorted()).toEqual(ids.toSorted())
+})
+
+test('two calls of one bulk act take turns: each job once, one end, one answer', async () => {
+  const { definition, ids } = await failures('bulk.turns', 12)
+  const [entered, go] = [gate(), gate()]
+  const slow: Definition = {
+    ...definition,
+    onOutcome: async () => {
+      entered.open()
+      await go.promise
+    },
+  }
+  const bulk = request({ filter: { types: ['bulk.turns'] } })
+  const first = runBulk(parts(slow), bulk, by)
+  await entered.promise
+  let answered = false
+  const second = runBulk(parts(definition), bulk, by).finally(() => (answered = true))
+  // The first holds its jobs: the second waits for it, or (as it must not) takes them for busy and is through.
+  await expect
+    .poll(async () => {
+      const { rows } = await db.pool.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return answered || rows.length > 0
+    })
+    .toBe(true)
+  go.open()
+  const results = await Promise.all([first, second])
+  expect(results[0]).toMatchObject({ selected: 12, acted: 12, refused: 0, gone: 0 })
+  expect(results[1]).toEqual(results[0])
+  const { rows } = await listActs(db.database, { partOf: bulk.bulkId }, { limit: 100 })
+  expect(rows.flatMap(({ jobId }) => jobId ?? []).toSorted()).toEqual(ids.toSorted())
+  expect(rows.filter(({ act }) => act === 'BULK_RETRY_DONE')).toHaveLength(1)
+})
+
+test('a bulk id that is that of another entry of the audit is refused', async () => {
+  const { definition, ids } = await failures('bulk.taken', 2)
+  const { actId } = await actOnJob(parts(definition), 'RETRY', ids[0]!, by)
+  await expect(
+    runBulk(parts(definition), request({ bulkId: actId, filter: { types: ['bulk.taken'] } }), by),
+  ).rejects.toMatchObject({ code: 'job.bulk_id_reused' })
 })
 
 test('what was done since the selection is gone, not done twice', async () => {
