@@ -2,6 +2,14 @@
 
 -- The jobs of one bulk act, each once, and its one end (no job), whoever else goes on with it at the same time.
 create unique index job_act_part_of on job_act (part_of, job_id) nulls not distinct where part_of is not null;
+-- The order in which the audit is read, which no id gives: that of a bulk act is its caller's. The audit is kept for
+-- ever, so what people look for in it has an index; of what was part of a bulk act there may be 10,000 at a stretch.
+create index job_act_in_order on job_act (at, id);
+create index job_act_top_level on job_act (at, id) where part_of is null;
+create index job_act_of_actor on job_act (actor, at, id);
+create index job_act_of_type on job_act (type, at, id) where type is not null;
+create index job_act_of_tenant on job_act (tenant_id, at, id) where tenant_id is not null;
+create index job_act_of_schedule on job_act (schedule, at, id) where schedule is not null;
 create index job_act_of_batch on job_act (batch_id) where batch_id is not null;
 -- Jobs that killed their workers: few, and asked for by every look at the alerts.
 create index job_finished_quarantined on job_finished (type) where status = 'FAILED' and failure_class = 'LOST';

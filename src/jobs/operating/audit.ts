@@ -50,7 +50,10 @@ export interface ActPage {
   readonly hasMore: boolean
 }
 
-/** A page of what operators did (J76). Written for the filter at hand, as the list of jobs is. */
+/**
+ * A page of what operators did (J76), by the database's clock: an id may be a caller's own (`BulkRequest.bulkId`) and
+ * says nothing of when. Written for the filter at hand, as the list of jobs is.
+ */
 export async function listActs(on: Queryable, filter: ActFilter, page: ActPageRequest): Promise<ActPage> {
   const values: SqlValue[] = []
   const value = (given: SqlValue): string => `$${values.push(given)}`
@@ -71,13 +74,17 @@ export async function listActs(on: Queryable, filter: ActFilter, page: ActPageRe
   if (filter.until !== undefined) conditions.push(`at < ${value(filter.until)}::timestamptz`)
   const key = page.after ?? page.before
   const backwards = page.before !== undefined
-  if (key !== undefined) conditions.push(`id ${backwards ? '>' : '<'} ${value(key)}::uuid`)
+  const direction = backwards ? '' : 'desc'
+  if (key !== undefined)
+    conditions.push(
+      `(at, id) ${backwards ? '>' : '<'} (select key.at, key.id from job_act key where key.id = ${value(key)}::uuid)`,
+    )
 
   const text = `select id::text as "actId", at, actor, act, reason, correlation_id as "correlationId",
       job_id::text as "jobId", type, schedule, batch_id::text as "batchId", tenant_id::text as "tenantId",
       part_of::text as "partOf", selection - 'groups' as selection, before, after
     from job_act where ${conditions.join(' and ')}
-    order by id ${backwards ? '' : 'desc'} limit ${value(rowsToRead(page))}::int`
+    order by at ${direction}, id ${direction} limit ${value(rowsToRead(page))}::int`
   const { rows, hasMore } = pageOf(page, await on.run<ActRow>({ name: '', text }, values))
   return {
     rows: rows.map((row) => ({ ...row, tenantId: row.tenantId === null ? null : fromTenantColumn(row.tenantId) })),

@@ -7,6 +7,7 @@ import {
   listActs,
   pauseSchedule,
   resumeSchedule,
+  runBulk,
   runScheduleNow,
 } from '../../../src/jobs/index.ts'
 import { useDatabase } from '../../harness/database.ts'
@@ -54,6 +55,31 @@ test('J76 J90 who, when, why, what, before and after: newest first, in pages, by
     rows: rows.slice(0, 2),
     hasMore: false,
   })
+})
+
+test('J76 an id that its caller chose has no say in the order', async () => {
+  const ids = await enqueueNumbers(db, job, range(3), { delayMs: 60_000, correlationId: 'order' })
+  const filter = { correlationId: 'order' }
+  const oldest = { bulkId: 'ffffffff-ffff-4fff-bfff-ffffffffffff', act: 'HOLD', filter } as const
+  await runBulk(parts, oldest, by)
+  await actOnJob(parts, 'CANCEL', ids[0]!, by)
+  await runBulk(parts, { bulkId: '00000000-0000-4000-8000-000000000000', act: 'RELEASE', filter }, by)
+  const acts = async (page: Parameters<typeof listActs>[2]) => (await listActs(db.database, {}, page)).rows
+  const newest = await acts({ limit: 9 })
+  expect(newest.map(({ act }) => act)).toEqual([
+    'BULK_RELEASE_DONE',
+    'RELEASE',
+    'RELEASE',
+    'BULK_RELEASE',
+    'CANCEL',
+    'BULK_HOLD_DONE',
+    'HOLD',
+    'HOLD',
+    'HOLD',
+  ])
+  expect(await acts({ limit: 2, after: newest[3]!.actId })).toEqual(newest.slice(4, 6))
+  expect((await acts({ limit: 1, after: newest[8]!.actId }))[0]).toMatchObject({ actId: oldest.bulkId })
+  expect(await acts({ limit: 2, before: newest[4]!.actId })).toEqual(newest.slice(2, 4))
 })
 
 test('J76 J102 the audit is append-only: nothing changes or deletes it', async () => {
