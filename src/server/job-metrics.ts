@@ -135,7 +135,7 @@ const GAUGES: readonly {
   },
   {
     name: 'regie_job_schedule_overdue_seconds',
-    help: 'How late the next firing of a schedule is; 0 while it is in time or paused.',
+    help: 'How late the next firing of a schedule is; 0 while it is in time, paused, or taken out by a release.',
     label: 'schedule',
     series: ({ schedules }) => schedules.map(({ name, overdueMs }) => [name, Math.max(0, overdueMs) / 1_000]),
   },

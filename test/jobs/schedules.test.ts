@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { defineSchedule, JobRegistry, readSchedules, type Schedule, succeeded } from '../../src/jobs/index.ts'
+import {
+  defineSchedule,
+  JobRegistry,
+  overdueMs,
+  readSchedules,
+  type Schedule,
+  succeeded,
+} from '../../src/jobs/index.ts'
 import { declareSchedules } from '../../src/jobs/periodic/declare.ts'
 import { fireDue } from '../../src/jobs/periodic/fire.ts'
 import {
@@ -347,6 +354,60 @@ test('one engine alone fires every second in its second: none is missed by looki
     return [...seconds].some((second) => range(4).every((n) => seconds.has(second + n)))
   }
   await expect.poll(inARow, { timeout: 25_000, interval: 250 }).toBe(true)
+})
+
+test('a clock that went back: the next slot is worked out anew at once', async () => {
+  const schedule = hourly(testJob('test.clock_back'))
+  await declare(schedule)
+  // As a server does whose clock is a year ahead for a moment.
+  await db.pool.query(
+    `update job_schedule set next_slot = next_slot + interval '1 year', reckoned_at = now() + interval '1 year'
+     where name = $1`,
+    [schedule.name],
+  )
+  const { signals } = await engines.start([schedule.job], { schedules: [schedule] })
+  await expect
+    .poll(async () => (await scheduleRow(schedule.name)).nextSlot!.getTime() - Date.now(), { timeout: 10_000 })
+    .toBeLessThanOrEqual(HOUR)
+  expect(signals.of('FIRED')).toEqual([])
+  expect(await outcomes(schedule.name)).toEqual([])
+
+  await hoursPass(schedule.name, 1)
+  await signals.first('FIRED')
+  expect(await outcomes(schedule.name)).toEqual(['FIRED'])
+})
+
+test('a slot that was fired makes no room when it comes again: the run that waits is its own', async () => {
+  const schedule = hourly(testJob('test.again'))
+  await declare(schedule)
+  await hoursPass(schedule.name, 1)
+  const [only] = (await fire(schedule))!.jobs
+  await hoursPass(schedule.name, 1)
+  expect(await fire(schedule)).toMatchObject({ jobs: [], overlapped: [] })
+  expect(await waiting(db, only!.jobId)).toMatchObject({ status: 'SCHEDULED' })
+})
+
+test('J86 a schedule that a release has taken out is not late; one that living workers declare is, or when none lives', async () => {
+  const [gone, kept] = [hourly(testJob('test.taken_out')), hourly(testJob('test.kept'))]
+  await declare(gone, kept)
+  await hoursPass(gone.name, 2)
+  const late = async () => overdueMs(await scheduleRow(gone.name))
+  expect(await late()).toBeGreaterThan(HOUR)
+
+  const { engine } = await engines.start([gone.job, kept.job], { schedules: [kept] })
+  expect(await scheduleRow(gone.name)).toMatchObject({ retired: true })
+  expect(await scheduleRow(kept.name)).toMatchObject({ retired: false })
+  expect(await scheduleRow('jobs.rescue')).toMatchObject({ retired: false })
+  expect(await late()).toBe(0)
+
+  // Another process of the release before, which cannot fire it just now.
+  const before = await engines.start([gone.job], { schedules: [gone] })
+  await before.signals.first('FIRED')
+  await hoursPass(gone.name, 2)
+  await db.pool.query(`update job_schedule set job_type = 'test.of_next_release' where name = $1`, [gone.name])
+  expect(await late()).toBeGreaterThan(HOUR)
+  await Promise.all([engine.stop(500), before.engine.stop(500)])
+  expect(await late()).toBeGreaterThan(HOUR)
 })
 
 test('J93 schedules that cannot work are refused at start, all of them at once', async () => {

@@ -6,7 +6,7 @@ import type { JobRegistry } from '../registry.ts'
 import { dueSlots } from './due-slots.ts'
 import type { ScheduleRun } from './read.ts'
 import { LOCK_DUE, type LockedSchedule, MOVE_ON } from './sql/due-schedules.ts'
-import { OPEN_RUNS, WRITE_SLOTS } from './sql/slots.ts'
+import { OPEN_RUNS, TAKEN_SLOTS, WRITE_SLOTS } from './sql/slots.ts'
 
 export interface FiredJob {
   readonly slot: Date
@@ -32,7 +32,10 @@ export async function fireDue(
 ): Promise<Fired | null> {
   const [schedule] = await tx.run(LOCK_DUE, [name, registry.types])
   if (schedule === undefined) return null
-  const { fire, missed, next } = dueSlots(schedule, schedule.nextSlot, schedule.now)
+  const due = dueSlots(schedule, schedule.nextSlot, schedule.now)
+  const { missed, next } = due
+  // No earlier run gives way to one that has been already.
+  const fire = await notTaken(tx, name, due.fire)
   const room = fire.length > 0 && (await makeRoom(tx, schedule, 'system'))
   const run = fire.map((slot) => ({ slot, outcome: room ? ('FIRED' as const) : ('OVERLAP' as const) }))
   const jobs = await writeSlots(tx, registry, schedule, {
@@ -43,6 +46,13 @@ export async function fireDue(
   })
   await tx.run(MOVE_ON, [name, next])
   return { jobs, missed, overlapped: room ? [] : fire }
+}
+
+async function notTaken(tx: Queryable, schedule: string, slots: readonly Date[]): Promise<readonly Date[]> {
+  if (slots.length === 0) return slots
+  const asked = slots.map((slot) => slot.toISOString())
+  const taken = new Set((await tx.run(TAKEN_SLOTS, [schedule, asked])).map(({ slot }) => slot.getTime()))
+  return slots.filter((slot) => !taken.has(slot.getTime()))
 }
 
 /** What `^[\w.:-]+$` allows, so that it passes through headers too. */

@@ -16,6 +16,8 @@ export interface ScheduleRow extends ScheduleTiming {
   readonly pausedBy: string | null
   readonly pausedReason: string | null
   readonly lastRun: ScheduleRun | null
+  /** Workers are alive and none of them declares it: a release has taken it out, and it fires no more. */
+  readonly retired: boolean
   /** The database's clock when this was read: what `nextFirings` counts from, and whether `nextSlot` is overdue. */
   readonly asOf: Date
 }

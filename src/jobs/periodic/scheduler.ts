@@ -3,6 +3,7 @@ import { declareSchedules } from './declare.ts'
 import { fireDue } from './fire.ts'
 import { Rounds } from './rounds.ts'
 import type { Schedule } from './schedule.ts'
+import { DECLARES } from './sql/declare-schedules.ts'
 import { LOOK } from './sql/due-schedules.ts'
 
 /** Longest pause between two looks: an operator may have resumed a schedule, or somebody declared it anew. */
@@ -23,6 +24,7 @@ const LOCK_TIMEOUT_MS = 500
 export class Scheduler {
   readonly #parts: EngineParts
   readonly #schedules: readonly Schedule[]
+  readonly #names: readonly string[]
   readonly #rounds: Rounds
   readonly #onFired: () => void
   #troubles = 0
@@ -43,6 +45,7 @@ export class Scheduler {
       throw new Error(`The schedules cannot be used; nothing was started.\n${problems.join('\n')}`)
     this.#parts = parts
     this.#schedules = schedules
+    this.#names = schedules.map(({ name }) => name).sort()
     this.#onFired = onFired
     this.#rounds = new Rounds(() => this.#round())
   }
@@ -50,6 +53,7 @@ export class Scheduler {
   async start(): Promise<void> {
     if (this.#schedules.length === 0) return
     await declareSchedules(this.#parts.database, this.#schedules)
+    await this.#keepKnown()
     this.#rounds.start()
   }
 
@@ -60,8 +64,8 @@ export class Scheduler {
   async #round(): Promise<number> {
     const { database, registry, logger } = this.#parts
     try {
-      const names = this.#schedules.map(({ name }) => name)
-      const schedules = await database.run(LOOK, [names, registry.types])
+      await this.#keepKnown()
+      const schedules = await database.run(LOOK, [this.#names, registry.types])
       this.#troubles = 0
       const waits = schedules.filter(({ inMs }) => inMs > 0).map(({ inMs }) => inMs)
       for (const { name, inMs } of schedules) if (inMs <= 0) waits.push(await this.#fire(name))
@@ -73,6 +77,11 @@ export class Scheduler {
       logger.warn({ err: error }, `The due schedules could not be read; trying again in ${wait} ms.`)
       return wait
     }
+  }
+
+  /** Writes onto the worker's row what it declares: at its start, and when that row was made anew (`keepKnown`). */
+  async #keepKnown(): Promise<void> {
+    await this.#parts.database.run(DECLARES, [this.#parts.workerId, this.#names])
   }
 
   /** Answers with the wait until that schedule is to be looked at again. */

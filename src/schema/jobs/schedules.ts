@@ -131,7 +131,8 @@ export const JobSchedule = builder.objectRef<ScheduleRow>('JobSchedule').impleme
     }),
     overdueMs: t.field({
       type: 'BigInt',
-      description: 'How late the next firing is, in milliseconds; 0 while it is in time or paused.',
+      description:
+        'How late the next firing is, in milliseconds; 0 while it is in time, paused, or taken out by a release.',
       resolve: (schedule) => BigInt(overdueMs(schedule)),
     }),
     pausedAt: t.expose('pausedAt', {

@@ -27,9 +27,16 @@ export const DECLARE_SCHEDULES = statement<never>(
       when (s.every_ms, s.cron, s.time_zone, s.dst_gap, s.dst_overlap, s.job_type is null)
         is not distinct from (excluded.every_ms, excluded.cron, excluded.time_zone, excluded.dst_gap,
           excluded.dst_overlap, excluded.job_type is null)
-      then s.next_slot else excluded.next_slot end
+      then s.next_slot else excluded.next_slot end,
+    reckoned_at = greatest(s.reckoned_at, clock_timestamp())
   where (s.every_ms, s.cron, s.time_zone, s.dst_gap, s.dst_overlap, s.missed, s.missed_limit, s.overlap, s.job_type,
       s.payload)
     is distinct from (excluded.every_ms, excluded.cron, excluded.time_zone, excluded.dst_gap, excluded.dst_overlap,
       excluded.missed, excluded.missed_limit, excluded.overlap, excluded.job_type, excluded.payload)`,
+)
+
+/** The worker $1 fires the schedules $2. Once a look, so it writes only what is new. */
+export const DECLARES = statement<never>(
+  'jobs.worker_declares',
+  'update job_worker set schedules = $2::text[] where id = $1::uuid and schedules <> $2::text[]',
 )

@@ -14,6 +14,12 @@ export const WRITE_SLOTS = statement<{ slot: Date; jobId: string | null }>(
   returning slot, job_id::text as "jobId"`,
 )
 
+/** Those of the slots $2 of the schedule $1 that have a row already: a clock that went back brings them again. */
+export const TAKEN_SLOTS = statement<{ slot: Date }>(
+  'jobs.taken_slots',
+  'select slot from job_slot where schedule = $1 and slot = any($2::timestamptz[])',
+)
+
 export interface OpenRunRow {
   readonly jobId: string
   readonly status: string
