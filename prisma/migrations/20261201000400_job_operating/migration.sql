@@ -1,5 +1,7 @@
 -- What operators count, find and act on.
 
+-- Why an act was refused, as a code; null: it was done. What somebody tried belongs to what operators did.
+alter table job_act add column refusal text check (refusal <> '');
 -- The jobs of one bulk act, each once, and its one end (no job), whoever else goes on with it at the same time.
 create unique index job_act_part_of on job_act (part_of, job_id) nulls not distinct where part_of is not null;
 -- The order in which the audit is read, which no id gives: that of a bulk act is its caller's. The audit is kept for

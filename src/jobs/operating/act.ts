@@ -8,6 +8,7 @@ import { type By, checkedBy } from './by.ts'
 import type { JobRow } from './job-row.ts'
 import { jobsById } from './list.ts'
 import { perform } from './perform.ts'
+import { recordingRefusal } from './record.ts'
 import { type JobAct, JobActRefusedError, unknownType, wrongStatus } from './rules.ts'
 import { waitShortly } from './wait-shortly.ts'
 
@@ -26,21 +27,29 @@ export interface ActedJob {
 
 /**
  * One act on one job, in one transaction: the job, its row in the audit and in the second log, and its domain told.
- * Two operators at once: one wins, the other is refused with the status that it has now.
+ * Two operators at once: one wins, the other is refused with the status that it has now. What is refused stands in the
+ * audit too, with its code.
  *
  * @throws ValidationError when the reason is blank or too long (path `reason`)
  * @throws NotFoundError when no such job can be found
  * @throws JobActRefusedError
  */
-export async function actOnJob(
+export async function actOnJob(parts: OperatingParts, act: JobAct, jobId: string, givenBy: By): Promise<ActedJob> {
+  const by = checkedBy(givenBy)
+  const found = (await jobsById(parts.database, [jobId])).get(jobId)
+  if (found === undefined) throw new NotFoundError('The job', { code: 'job.not_found' })
+  const { type, batchId } = found
+  const tried = { ...by, act, jobId, type, batchId, tenantId: toTenantColumn(found.tenantId) }
+  return recordingRefusal(parts.database, tried, () => actOnFound(parts, act, found, by))
+}
+
+async function actOnFound(
   { database, registry }: OperatingParts,
   act: JobAct,
-  jobId: string,
-  givenBy: By,
+  found: JobRow,
+  by: By,
 ): Promise<ActedJob> {
-  const by = checkedBy(givenBy)
-  const found = (await jobsById(database, [jobId])).get(jobId)
-  if (found === undefined) throw new NotFoundError('The job', { code: 'job.not_found' })
+  const { jobId } = found
   if (!registry.types.includes(found.type)) throw unknownType(found.type, found.status)
   try {
     return await jobTransaction(database, toTenantColumn(found.tenantId), async (tx) => {

@@ -2,7 +2,7 @@ import type { Queryable, SqlValue } from '../../database/index.ts'
 import { fromTenantColumn, toTenantColumn } from '../tenant.ts'
 import { type PageRequest, pageOf, rowsToRead } from './page.ts'
 
-/** What an operator did. Append-only; kept for ever. */
+/** What an operator did or was refused to do. Append-only; kept for ever. */
 export interface ActRow {
   readonly actId: string
   readonly at: Date
@@ -25,6 +25,8 @@ export interface ActRow {
   readonly selection: Readonly<Record<string, unknown>> | null
   readonly before: Readonly<Record<string, unknown>> | null
   readonly after: Readonly<Record<string, unknown>> | null
+  /** Why it was refused, as a code, and nothing changed; null: it was done. */
+  readonly refusal: string | null
 }
 
 export interface ActFilter {
@@ -38,6 +40,8 @@ export interface ActFilter {
   readonly partOf?: string
   /** Leaves out the single jobs of bulk acts. Default false. */
   readonly topLevelOnly?: boolean
+  /** What was refused, or what was done. */
+  readonly refused?: boolean
   readonly since?: Date
   readonly until?: Date
 }
@@ -70,6 +74,7 @@ export async function listActs(on: Queryable, filter: ActFilter, page: ActPageRe
   ] as const)
     if (given !== undefined) conditions.push(`${column} = ${value(given)}::${type}`)
   if (filter.topLevelOnly === true) conditions.push('part_of is null')
+  if (filter.refused !== undefined) conditions.push(`refusal is ${filter.refused ? 'not ' : ''}null`)
   if (filter.since !== undefined) conditions.push(`at >= ${value(filter.since)}::timestamptz`)
   if (filter.until !== undefined) conditions.push(`at < ${value(filter.until)}::timestamptz`)
   const key = page.after ?? page.before
@@ -82,7 +87,7 @@ export async function listActs(on: Queryable, filter: ActFilter, page: ActPageRe
 
   const text = `select id::text as "actId", at, actor, act, reason, correlation_id as "correlationId",
       job_id::text as "jobId", type, schedule, batch_id::text as "batchId", tenant_id::text as "tenantId",
-      part_of::text as "partOf", selection - 'groups' as selection, before, after
+      part_of::text as "partOf", selection - 'groups' as selection, before, after, refusal
     from job_act where ${conditions.join(' and ')}
     order by at ${direction}, id ${direction} limit ${value(rowsToRead(page))}::int`
   const { rows, hasMore } = pageOf(page, await on.run<ActRow>({ name: '', text }, values))

@@ -1,8 +1,9 @@
+import { v7 as uuidv7 } from 'uuid'
 import { isLockTimeout, isUnreachable, type Queryable, sqlState, statement } from '../../database/index.ts'
 import { ConflictError, UserError, ValidationError } from '../../errors/index.ts'
 import { jobTransaction } from '../engine/claim-transaction.ts'
 import { storableJson } from '../json.ts'
-import { RECORD_ACTS } from '../sql/acts.ts'
+import { type NewAct, RECORD_ACTS } from '../sql/acts.ts'
 import {
   BULK_ACT,
   type BulkActRow,
@@ -50,7 +51,8 @@ const CHUNK = 500
 
 /**
  * One act on every job that fits, oldest first, in transactions of at most 500 jobs. The selection is kept in the
- * audit before the first job is touched, and each job has its own row there, `partOf` this one. A job whose row is
+ * audit before the first job is touched, and each job has its own row there, `partOf` this one; those that refused when
+ * all is over. A job whose row is
  * locked at that moment is refused (`job.busy`), not waited for.
  *
  * @throws ValidationError when the reason is blank or too long, or the filter is empty
@@ -224,8 +226,16 @@ async function conclude({ parts, request, by, refusals }: Work, bulk: BulkActRow
     if (earlier !== null) return JSON.parse(earlier) as BulkResult
     const acted = new Set((await tx.run(BULK_DONE_JOBS, [bulkId])).map(({ jobId }) => jobId))
     const perCode = new Map<string, number>()
-    for (const [id, code] of refusals) if (!acted.has(id)) perCode.set(code, (perCode.get(code) ?? 0) + 1)
-    const refused = [...perCode.values()].reduce((sum, jobs) => sum + jobs, 0)
+    const refusedActs: NewAct[] = []
+    for (const { tenantId, type, jobIds } of JSON.parse(bulk.groups) as SelectedGroup[])
+      for (const jobId of jobIds) {
+        const refusal = refusals.get(jobId)
+        if (refusal === undefined || acted.has(jobId)) continue
+        perCode.set(refusal, (perCode.get(refusal) ?? 0) + 1)
+        refusedActs.push({ ...by, id: uuidv7(), act, jobId, type, tenantId, partOf: bulkId, refusal })
+      }
+    await tx.run(RECORD_ACTS, [storableJson(refusedActs)])
+    const refused = refusedActs.length
     const result: BulkResult = {
       bulkId,
       selected: bulk.jobs,

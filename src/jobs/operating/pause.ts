@@ -3,7 +3,7 @@ import { ConflictError, NotFoundError } from '../../errors/index.ts'
 import { PAUSE_TYPE } from '../sql/pause.ts'
 import { appendTypeEvent } from '../types/operator-event.ts'
 import { type By, checkedBy } from './by.ts'
-import { recordAct } from './record.ts'
+import { recordAct, recordingRefusal } from './record.ts'
 
 /** What a pause needs. */
 export interface PauseParts {
@@ -28,16 +28,19 @@ export async function resumeType({ database }: PauseParts, type: string, by: By)
 }
 
 function changeType(database: Database, type: string, by: By, pause: boolean): Promise<{ actId: string }> {
-  return database.systemTransaction(async (tx) => {
-    const [was] = await tx.run(PAUSE_TYPE, pause ? [type, by.actor, by.reason] : [type, null, null])
-    if (was === undefined) throw new NotFoundError('The job type', { code: 'job.type_not_found' })
-    if (!was.changed)
-      throw pause
-        ? new ConflictError(`The type is paused already, by ${was.pausedBy}.`, { code: 'job.type_paused' })
-        : new ConflictError('The type is not paused.', { code: 'job.type_not_paused' })
-    const event = pause ? 'job.type.paused' : 'job.type.resumed'
-    await appendTypeEvent(tx, { type, event, ...by })
-    const before = { paused: !pause, by: was.pausedBy, reason: was.pausedReason }
-    return recordAct(tx, { ...by, act: pause ? 'PAUSE_TYPE' : 'RESUME_TYPE', type, before, after: { paused: pause } })
-  })
+  const act = pause ? 'PAUSE_TYPE' : 'RESUME_TYPE'
+  const change = () =>
+    database.systemTransaction(async (tx) => {
+      const [was] = await tx.run(PAUSE_TYPE, pause ? [type, by.actor, by.reason] : [type, null, null])
+      if (was === undefined) throw new NotFoundError('The job type', { code: 'job.type_not_found' })
+      if (!was.changed)
+        throw pause
+          ? new ConflictError(`The type is paused already, by ${was.pausedBy}.`, { code: 'job.type_paused' })
+          : new ConflictError('The type is not paused.', { code: 'job.type_not_paused' })
+      const event = pause ? 'job.type.paused' : 'job.type.resumed'
+      await appendTypeEvent(tx, { type, event, ...by })
+      const before = { paused: !pause, by: was.pausedBy, reason: was.pausedReason }
+      return recordAct(tx, { ...by, act, type, before, after: { paused: pause } })
+    })
+  return recordingRefusal(database, { ...by, act, type }, change)
 }

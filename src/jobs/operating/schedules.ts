@@ -8,7 +8,7 @@ import {
 } from '../periodic/operate.ts'
 import type { OperatingParts } from './act.ts'
 import { type By, checkedBy } from './by.ts'
-import { recordAct } from './record.ts'
+import { recordAct, recordingRefusal } from './record.ts'
 
 /**
  * Nothing fires any more, in any process; jobs that were fired go on.
@@ -42,32 +42,37 @@ export async function runScheduleNow(
   givenBy: By,
 ): Promise<{ actId: string; jobId: string | null }> {
   const by = checkedBy(givenBy)
-  return database.systemTransaction(async (tx) => {
-    const run = await fireNow(tx, registry, name, { by: by.actor, correlationId: by.correlationId })
-    if (run === null) throw noSuchSchedule()
-    if (run.outcome === 'OVERLAP')
-      throw new ConflictError('An earlier run is still going on, and this schedule allows one at a time.', {
-        code: 'job.schedule_running',
-      })
-    const after = { slot: run.slot, jobId: run.jobId }
-    const acted = await recordAct(tx, { ...by, act: 'RUN_SCHEDULE', schedule: name, after })
-    return { ...acted, jobId: run.jobId }
-  })
+  const tried = { ...by, act: 'RUN_SCHEDULE', schedule: name }
+  const run = () =>
+    database.systemTransaction(async (tx) => {
+      const run = await fireNow(tx, registry, name, { by: by.actor, correlationId: by.correlationId })
+      if (run === null) throw noSuchSchedule()
+      if (run.outcome === 'OVERLAP')
+        throw new ConflictError('An earlier run is still going on, and this schedule allows one at a time.', {
+          code: 'job.schedule_running',
+        })
+      const after = { slot: run.slot, jobId: run.jobId }
+      const acted = await recordAct(tx, { ...tried, after })
+      return { ...acted, jobId: run.jobId }
+    })
+  return recordingRefusal(database, tried, run)
 }
 
 function change({ database }: OperatingParts, name: string, by: By, pause: boolean): Promise<{ actId: string }> {
-  return database.systemTransaction(async (tx) => {
-    const was = await lockSchedule(tx, name)
-    if (was === null) throw noSuchSchedule()
-    if ((was.pausedAt !== null) === pause)
-      throw pause
-        ? new ConflictError(`The schedule is paused already, by ${was.pausedBy}.`, { code: 'job.schedule_paused' })
-        : new ConflictError('The schedule is not paused.', { code: 'job.schedule_not_paused' })
-    if (pause) await markSchedulePaused(tx, name, by.actor, by.reason)
-    else await markScheduleResumed(tx, name)
-    const act = pause ? 'PAUSE_SCHEDULE' : 'RESUME_SCHEDULE'
-    return recordAct(tx, { ...by, act, schedule: name, before: pauseOf(was), after: { paused: pause } })
-  })
+  const tried = { ...by, act: pause ? 'PAUSE_SCHEDULE' : 'RESUME_SCHEDULE', schedule: name }
+  const change = () =>
+    database.systemTransaction(async (tx) => {
+      const was = await lockSchedule(tx, name)
+      if (was === null) throw noSuchSchedule()
+      if ((was.pausedAt !== null) === pause)
+        throw pause
+          ? new ConflictError(`The schedule is paused already, by ${was.pausedBy}.`, { code: 'job.schedule_paused' })
+          : new ConflictError('The schedule is not paused.', { code: 'job.schedule_not_paused' })
+      if (pause) await markSchedulePaused(tx, name, by.actor, by.reason)
+      else await markScheduleResumed(tx, name)
+      return recordAct(tx, { ...tried, before: pauseOf(was), after: { paused: pause } })
+    })
+  return recordingRefusal(database, tried, change)
 }
 
 const pauseOf = ({ pausedAt, pausedBy, pausedReason, nextSlot }: ScheduleState) => ({

@@ -17,16 +17,18 @@ export interface NewAct {
   readonly selection?: Readonly<Record<string, unknown>>
   readonly before?: Readonly<Record<string, unknown>>
   readonly after?: Readonly<Record<string, unknown>>
+  /** Why it was not done, as a code; left out: it was. */
+  readonly refusal?: string
 }
 
 /** $1 acts as JSON (`NewAct`). */
 export const RECORD_ACTS = statement<never>(
   'jobs.record_acts',
   `insert into job_act (id, actor, act, reason, correlation_id, job_id, type, schedule, batch_id, tenant_id, part_of,
-    selection, before, after)
+    selection, before, after, refusal)
   select id, actor, act, reason, "correlationId", "jobId", type, schedule, "batchId", "tenantId", "partOf", selection,
-    before, after
+    before, after, refusal
   from jsonb_to_recordset($1::jsonb) as a(id uuid, actor text, act text, reason text, "correlationId" text,
     "jobId" uuid, type text, schedule text, "batchId" uuid, "tenantId" uuid, "partOf" uuid, selection jsonb,
-    before jsonb, after jsonb)`,
+    before jsonb, after jsonb, refusal text)`,
 )

@@ -33,7 +33,7 @@ export const BULK_ACT = statement<BulkActRow>(
 /** Which jobs a bulk act ($1) has acted on. */
 export const BULK_DONE_JOBS = statement<{ readonly jobId: string }>(
   'jobs.bulk_done_jobs',
-  `select job_id::text as "jobId" from job_act where part_of = $1::uuid and job_id is not null`,
+  `select job_id::text as "jobId" from job_act where part_of = $1::uuid and job_id is not null and refusal is null`,
 )
 
 /** Until the transaction ends nobody else goes on with the bulk act $1. What it has come to is read after this. */

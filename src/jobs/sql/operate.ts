@@ -111,7 +111,7 @@ export const MOVE_DUE = statement<MovedRow>(
       when 'HOLD' then '${HELD_UNTIL}'
       else coalesce((
         select (act.before ->> 'due')::timestamptz from job_act act
-        where act.job_id = job.id and act.act = 'HOLD' order by act.id desc limit 1
+        where act.job_id = job.id and act.act = 'HOLD' and act.refusal is null order by act.at desc, act.id desc limit 1
       ), now())
     end
     where id = any(${IDS}) and tenant_id = $2::uuid and worker_id is null

@@ -9,7 +9,8 @@ import { byUuid, uuidPage } from './job-queries.ts'
 import { tenantOf, TENANT_UUID } from './job.ts'
 
 const OperatorAct = builder.objectRef<ActRow>('OperatorAct').implement({
-  description: 'One thing that an operator did to jobs: who, when, why, to what, and what changed. Kept for ever.',
+  description:
+    'One thing that an operator did to jobs, or was refused to do: who, when, why, to what, and what changed. Kept for ever.',
   fields: (t) => ({
     uuid: t.expose('actId', { type: 'UUID', description: 'The entry of the audit.' }),
     actedAt: t.expose('at', { type: 'DateTime', description: 'When, by the database’s clock.' }),
@@ -58,6 +59,10 @@ const OperatorAct = builder.objectRef<ActRow>('OperatorAct').implement({
       nullable: true,
       description: 'What it was done to, as it was.',
     }),
+    refusalCode: t.exposeString('refusal', {
+      nullable: true,
+      description: 'Why it was refused, as a stable code; nothing changed then. Null: it was done.',
+    }),
     after: t.expose('after', { type: 'JSONObject', nullable: true, description: 'The same, as it was afterwards.' }),
   }),
 })
@@ -76,6 +81,7 @@ const OperatorActsFilter = builder.inputType('OperatorActsFilter', {
     act: t.string({ description: 'Only acts of this name.' }),
     partOfUuid: t.field({ type: 'UUID', description: 'Only the single jobs of this bulk act.' }),
     isTopLevel: t.boolean({ description: 'True leaves out the single jobs of bulk acts.' }),
+    isRefused: t.boolean({ description: 'Only what was refused, or only what was done.' }),
     since: t.field({ type: 'DateTime', description: 'Only acts at this moment or later.' }),
     until: t.field({ type: 'DateTime', description: 'Only acts before this moment.' }),
   }),
@@ -89,8 +95,20 @@ builder.queryField('operatorActs', (t) =>
     args: { filter: t.arg({ type: OperatorActsFilter, description: 'Which of them.' }), ...pageArgs(t) },
     complexity: pageCost,
     resolve: (_root, { filter: input, ...args }, { database }) => {
-      const { jobId, jobType, schedule, batchId, tenantUuid, actor, act, partOfUuid, isTopLevel, since, until } =
-        input ?? {}
+      const {
+        jobId,
+        jobType,
+        schedule,
+        batchId,
+        tenantUuid,
+        actor,
+        act,
+        partOfUuid,
+        isTopLevel,
+        isRefused,
+        since,
+        until,
+      } = input ?? {}
       const text = (name: string, value: string | null | undefined) =>
         value == null ? undefined : textOf(value, ['filter', name])
       const filter = present({
@@ -102,6 +120,7 @@ builder.queryField('operatorActs', (t) =>
         act: text('act', act),
         partOf: partOfUuid,
         topLevelOnly: isTopLevel,
+        refused: isRefused,
         since,
         until,
       })

@@ -180,7 +180,7 @@ export const scenarios: readonly Scenario[] = [
     },
     async check({ db, run }) {
       const { rows } = await db.pool.query(
-        `select id, (select count(*)::int from job_act where job_id = f.id) as acts,
+        `select id, (select count(*)::int from job_act where job_id = f.id and refusal is null) as acts,
            (select count(*)::int from job_event e where e.job_id = f.id and e."from" = 'FAILED') as events
          from job_finished f where correlation_id = $1`,
         [run],

@@ -110,9 +110,13 @@ test.each(STATUSES.flatMap((status) => JOB_ACTS.map((which) => [which, status] a
         status,
       })
       expect((await jobsById(db.database, [id])).get(id)).toEqual(before)
-      expect((await listActs(db.database, { jobId: id, act: which }, { limit: 5 })).rows).toHaveLength(
+      const acts = (await listActs(db.database, { jobId: id, act: which }, { limit: 5 })).rows
+      expect(acts.filter(({ refusal }) => refusal === null)).toHaveLength(
         which === 'CANCEL' && status === 'CANCELLED' ? 1 : 0,
       )
+      // That it was tried stands in the audit too.
+      expect(acts[0]).toMatchObject({ ...by, type: definition.type, before: { status }, after: null })
+      expect(acts[0]!.refusal).toMatch(/^job\.(wrong_status|not_held)$/)
       return
     }
     const { job, actId } = await attempt
@@ -303,7 +307,8 @@ test('J72 two operators at once: one wins, the other hears what the job is now',
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     for (const result of results)
       if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(JobActRefusedError)
-    expect((await listActs(db.database, { jobId: id }, { limit: 5 })).rows).toHaveLength(1)
+    expect((await listActs(db.database, { jobId: id, refused: false }, { limit: 5 })).rows).toHaveLength(1)
+    expect((await listActs(db.database, { jobId: id, refused: true }, { limit: 5 })).rows).toHaveLength(2)
     expect(told).toHaveLength(1)
   }
 })

@@ -137,10 +137,15 @@ test('J75 J76 a pause is audited and said once, whoever asks at the same time', 
   await expect(pauseType({ database: db.database }, 'alert.paused', { ...by, reason: '' })).rejects.toMatchObject({
     path: ['reason'],
   })
-  const acts = (await listActs(db.database, { type: 'alert.paused' }, { limit: 10 })).rows
+  const acts = (await listActs(db.database, { type: 'alert.paused', refused: false }, { limit: 10 })).rows
   expect(acts.map(({ act, before, after }) => [act, before?.['paused'], after?.['paused']])).toEqual([
     ['RESUME_TYPE', true, false],
     ['PAUSE_TYPE', false, true],
+  ])
+  const refused = (await listActs(db.database, { type: 'alert.paused', refused: true }, { limit: 10 })).rows
+  expect(refused.map(({ act, refusal }) => `${act} ${refusal}`)).toEqual([
+    'RESUME_TYPE job.type_not_paused',
+    ...Array(3).fill('PAUSE_TYPE job.type_paused'),
   ])
 })
 

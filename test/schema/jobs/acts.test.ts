@@ -57,15 +57,16 @@ const act = async (mutation: string, jobId: string, reason = 'Asked for by the c
 
 const ACTS = `query($filter: OperatorActsFilter, $first: Int, $after: String) {
   operatorActs(filter: $filter, first: $first, after: $after) { pageInfo { hasNextPage endCursor } nodes {
-    uuid actedAt actor act reason correlationId jobId jobUuid jobType schedule batchId tenantUuid partOfUuid selection before after } } }`
+    uuid actedAt actor act reason correlationId jobId jobUuid jobType schedule batchId tenantUuid partOfUuid selection before after refusalCode } } }`
+/** What was done, unless the filter says otherwise. */
 const audit = async (filter: Json, page: Json = {}): Promise<Json[]> =>
-  (await operate(api, ACTS, { filter, ...page })).operatorActs.nodes
+  (await operate(api, ACTS, { filter: { isRefused: false, ...filter }, ...page })).operatorActs.nodes
 
-/** Everything that an act may write. */
+/** Everything that an act may write that is done. */
 async function state(): Promise<string> {
   const { rows } = await api.db.pool.query(
     `select (select json_agg(j order by id)::text from job j) as jobs, (select json_agg(f order by id)::text from job_finished f) as over,
-       (select count(*) from job_event) as events, (select count(*) from job_act) as acts`,
+       (select count(*) from job_event) as events, (select count(*) from job_act where refusal is null) as acts`,
   )
   return JSON.stringify(rows)
 }
@@ -111,13 +112,26 @@ describe('J72 J75 J76 J90 J102 acts on one job', () => {
   test('J31 what its domain no longer wants is not tried again, and the domain says why', async () => {
     const [jobId] = await failedJobs([GONE])
     const before = await state()
-    expect(await act('retryJob', jobId!)).toMatchObject({
+    expect(await act('retryJob', jobId!, 'Once more.')).toMatchObject({
       __typename: 'JobActRefusedError',
       code: 'job.no_longer_valid',
       message: expect.stringContaining('The thing that it was for is gone.'),
       status: 'FAILED',
     })
     expect(await state()).toBe(before)
+    expect(await audit({ jobId: idOf(jobId!), isRefused: true })).toMatchObject([
+      {
+        actor: 'root',
+        act: 'RETRY',
+        reason: 'Once more.',
+        jobUuid: jobId,
+        jobType: 'api.fails',
+        tenantUuid: acme.tenantId,
+        refusalCode: 'job.no_longer_valid',
+        before: { status: 'FAILED' },
+        after: null,
+      },
+    ])
   })
 
   test('K5 a failed job is marked as handled', async () => {
@@ -252,6 +266,9 @@ describe('J75 J76 acts on many jobs', () => {
     const parts = await audit({ partOfUuid: bulkUuid }, { first: 100 })
     const single = parts.filter(({ act }) => act === 'RETRY')
     expect(single.map(({ jobUuid }) => jobUuid).toSorted()).toEqual(ids.slice(0, 3).toSorted())
+    expect(await audit({ partOfUuid: bulkUuid, isRefused: true })).toMatchObject([
+      { jobUuid: ids[3], jobType: 'api.fails', tenantUuid: acme.tenantId, refusalCode: 'job.no_longer_valid' },
+    ])
     for (const entry of single) expect(entry).toMatchObject({ reason: 'All mended.', actor: 'root' })
     const whole = await audit({ isTopLevel: true }, { first: 5 })
     expect(whole.find(({ uuid }) => uuid === bulkUuid)).toMatchObject({

@@ -28,8 +28,8 @@ const acts = async (filter: Json): Promise<Json[]> =>
     await operate(
       api,
       `query($filter: OperatorActsFilter) { operatorActs(filter: $filter) { nodes {
-         act actor reason jobType schedule batchId before after } } }`,
-      { filter },
+         act actor reason jobType schedule batchId before after refusalCode } } }`,
+      { filter: { isRefused: false, ...filter } },
     )
   ).operatorActs.nodes
 
@@ -101,6 +101,10 @@ describe('J75 J76 pausing a type', () => {
     while (told.type === undefined)
     expect(told.type).toBe('job.type.resumed')
     await later.return?.()
+    expect(await acts({ jobType: 'api.waits', isRefused: true })).toMatchObject([
+      { act: 'RESUME_TYPE', reason: 'It is back.', refusalCode: 'job.type_not_paused', after: null },
+      { act: 'PAUSE_TYPE', actor: 'root', refusalCode: 'job.type_paused', after: null },
+    ])
     expect((await acts({ jobType: 'api.waits' })).slice(2)).toMatchObject([
       { act: 'RESUME_TYPE', reason: 'It is back.', before: { paused: true }, after: { paused: false } },
       { act: 'PAUSE_TYPE', actor: 'root', before: { paused: false }, after: { paused: true } },
@@ -265,6 +269,12 @@ describe('J75 J76 J78 schedules', () => {
       'job.schedule_not_paused',
     )
     expect((await acts({ schedule: name })).map(({ act }) => act)).toEqual(['RESUME_SCHEDULE', 'PAUSE_SCHEDULE'])
+    expect((await acts({ schedule: name, isRefused: true })).map(({ act, refusalCode }) => [act, refusalCode])).toEqual(
+      [
+        ['RESUME_SCHEDULE', 'job.schedule_not_paused'],
+        ['PAUSE_SCHEDULE', 'job.schedule_paused'],
+      ],
+    )
   })
 
   test('J75 J90 are run now: a job for the installation, told in the audit and in the schedule', async () => {
