@@ -59,6 +59,8 @@ export interface JobFilter {
   readonly finishedBefore?: Date
   /** Waiting and due before that moment; jobs that are held are not due. */
   readonly dueBefore?: Date
+  /** Waiting, and due by now or not yet; jobs that are held are not due. */
+  readonly due?: boolean
   /** Waiting, and held or not. */
   readonly held?: boolean
   /** Code and class of the last failure, of jobs that wait for a retry or have failed. */

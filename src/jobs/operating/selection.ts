@@ -14,7 +14,7 @@ export const MOST_JOBS_IN_BULK = 10_000
 const SAMPLE = 20
 
 export interface BulkPreview {
-  /** Jobs that fit the filter and whose status allows the act, at most `MOST_JOBS_IN_BULK`. */
+  /** Jobs that fit the filter, and to which the act can be and need be done; at most `MOST_JOBS_IN_BULK`. */
   readonly jobs: number
   /** There are more than one bulk act touches. */
   readonly beyondLimit: boolean
@@ -56,9 +56,13 @@ const STATUSES: readonly JobStatus[] = [
   'CANCELLED',
 ]
 
-/** The filter, narrowed to what allows the act. */
+/**
+ * The filter, narrowed to what allows the act and is not as it wants it already: whoever goes on after the first
+ * `MOST_JOBS_IN_BULK` would get the same ones again.
+ */
 export const allowing = (filter: JobFilter, act: JobAct): JobFilter => ({
   ...filter,
+  ...(act === 'RUN_NOW' ? { due: false } : {}),
   ...(act === 'HOLD' || act === 'RELEASE' ? { held: filter.held ?? act === 'RELEASE' } : {}),
   statuses: ACT_RULES[act].from.filter((status) => filter.statuses?.includes(status) ?? true),
 })

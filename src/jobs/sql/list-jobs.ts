@@ -172,7 +172,7 @@ function commonConditions(filter: JobFilter, value: Value, list: List): string[]
 function liveConditions(filter: JobFilter, statuses: JobStatus[], value: Value, list: List): string[] | null {
   let asked = statuses
   if (filter.finishedAfter !== undefined || filter.finishedBefore !== undefined) return null
-  if (filter.dueBefore !== undefined || filter.held !== undefined)
+  if (filter.dueBefore !== undefined || filter.due !== undefined || filter.held !== undefined)
     asked = asked.filter((status) => status !== 'PROCESSING')
   if (filter.code !== undefined || filter.failureClass !== undefined)
     asked = asked.filter((status) => status === 'RETRY_SCHEDULED')
@@ -180,6 +180,7 @@ function liveConditions(filter: JobFilter, statuses: JobStatus[], value: Value, 
   const conditions = asked.length === LIVE.length ? [] : [`status = any(${list(asked)})`]
   if (!asked.includes('PROCESSING')) conditions.push('worker_id is null')
   if (filter.dueBefore !== undefined) conditions.push(`due < ${value(filter.dueBefore)}::timestamptz`)
+  if (filter.due !== undefined) conditions.push(`due ${filter.due ? '<=' : '>'} now()`)
   if (filter.held !== undefined) conditions.push(`due ${filter.held ? '>=' : '<'} '${HELD_UNTIL}'`)
   const failed: string[] = []
   if (filter.code !== undefined) failed.push(`last.code = ${value(filter.code)}`)
@@ -191,7 +192,7 @@ function liveConditions(filter: JobFilter, statuses: JobStatus[], value: Value, 
 /** What narrows `job_finished`; null when no job there can fit. */
 function overConditions(filter: JobFilter, statuses: JobStatus[], value: Value, list: List): string[] | null {
   let asked = statuses
-  if (filter.dueBefore !== undefined || filter.held !== undefined) return null
+  if (filter.dueBefore !== undefined || filter.due !== undefined || filter.held !== undefined) return null
   if (filter.code !== undefined || filter.failureClass !== undefined)
     asked = asked.filter((status) => status === 'FAILED')
   if (asked.length === 0) return null

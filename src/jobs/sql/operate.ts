@@ -101,13 +101,13 @@ export const HANDLE_FAILED = statement<MovedRow>(
 
 /**
  * Waiting jobs ($1 ids, $2 tenant, locked before) get another due time: now, never, or the one that they had when they
- * were held last. $5 the act.
+ * were held last. What is due already keeps its place: a later time would put it behind the others. $5 the act.
  */
 export const MOVE_DUE = statement<MovedRow>(
   'jobs.move_due',
   `with moved as (
     update job set due = case $5
-      when 'RUN_NOW' then now()
+      when 'RUN_NOW' then least(due, now())
       when 'HOLD' then '${HELD_UNTIL}'
       else coalesce((
         select (act.before ->> 'due')::timestamptz from job_act act

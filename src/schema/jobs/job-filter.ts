@@ -24,6 +24,9 @@ export const OperatedJobsFilter = builder.inputType('OperatedJobsFilter', {
     finishedAfter: t.field({ type: 'DateTime', description: 'Only jobs that were over at this moment or later.' }),
     finishedBefore: t.field({ type: 'DateTime', description: 'Only jobs that were over before this moment.' }),
     dueBefore: t.field({ type: 'DateTime', description: 'Only waiting jobs that are due before this moment.' }),
+    isDue: t.boolean({
+      description: 'Only waiting jobs whose time has come, or only those whose time has not; held ones have none.',
+    }),
     isHeld: t.boolean({ description: 'Only waiting jobs that somebody put aside, or only those that nobody did.' }),
   }),
 })
@@ -37,7 +40,7 @@ type Input = typeof OperatedJobsFilter.$inferInput
  */
 export function jobFilterOf(input: Input | null | undefined, path: readonly string[]): JobFilter {
   if (input == null) return {}
-  const { types, tenantUuid, batchId, correlationId, errorCode, isHeld, ...same } = input
+  const { types, tenantUuid, batchId, correlationId, errorCode, isDue, isHeld, ...same } = input
   return {
     ...present(same),
     ...(types == null ? {} : { types: typesOf(types, [...path, 'types']) }),
@@ -45,6 +48,7 @@ export function jobFilterOf(input: Input | null | undefined, path: readonly stri
     ...(batchId == null ? {} : { batchId: decodeId('JobBatch', batchId, [...path, 'batchId']) }),
     ...(correlationId == null ? {} : { correlationId: textOf(correlationId, [...path, 'correlationId']) }),
     ...(errorCode == null ? {} : { code: textOf(errorCode, [...path, 'errorCode']) }),
+    ...(isDue == null ? {} : { due: isDue }),
     ...(isHeld == null ? {} : { held: isHeld }),
   }
 }

@@ -281,6 +281,12 @@ test('RUN_NOW makes a waiting job due, HOLD puts it aside, RELEASE gives it back
   expect(told).toEqual([])
 })
 
+test('RUN_NOW leaves what is due already in its place', async () => {
+  const job = counting('acts.place')
+  const [first] = await enqueueNumbers(db, job, [1], { runAt: new Date('2026-01-01T00:00:00Z') })
+  expect((await act(job, 'RUN_NOW', first!)).job.dueAt).toEqual(new Date('2026-01-01T00:00:00Z'))
+})
+
 test('a held job is run by nobody until it is released', async () => {
   const job = counting('acts.held')
   const [held, free] = await enqueueNumbers(db, job, [1, 2], { delayMs: 60_000 })

@@ -208,6 +208,18 @@ test('a bulk id that is that of another entry of the audit is refused', async ()
   ).rejects.toMatchObject({ code: 'job.bulk_id_reused' })
 })
 
+test('RUN_NOW of many is for those whose time has not come: going on with the rest meets others', async () => {
+  const job = testJob('bulk.sooner')
+  await enqueueNumbers(db, job, [1])
+  const later = await enqueueNumbers(db, job, [2, 3], { delayMs: 3_600_000 })
+  await actOnJob(parts(job), 'HOLD', later[0]!, by)
+  const filter = { types: ['bulk.sooner'] }
+  expect((await previewBulk(parts(job), filter, 'RUN_NOW')).sample).toEqual(later.toSorted())
+  expect(await runBulk(parts(job), request({ act: 'RUN_NOW', filter }), by)).toMatchObject({ selected: 2, acted: 2 })
+  expect(await runBulk(parts(job), request({ act: 'RUN_NOW', filter }), by)).toMatchObject({ selected: 0 })
+  expect((await listJobs(db.database, { ...filter, due: true }, { limit: 9 })).rows).toHaveLength(3)
+})
+
 test('what was done since the selection is gone, not done twice', async () => {
   const { definition, ids } = await failures('bulk.gone', 6)
   const bulk = request({ filter: { types: ['bulk.gone'] } })
