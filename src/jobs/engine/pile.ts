@@ -30,6 +30,7 @@ export class Pile<Item> {
   #later = 0
   #underWay = 0
   #flushing = false
+  #abandoned = false
   #emptied: (() => void)[] = []
 
   constructor(options: PileOptions<Item>) {
@@ -50,8 +51,12 @@ export class Pile<Item> {
     while (this.#flushing || this.size > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve))
   }
 
-  /** Gives up what is not written yet; the rescue of another worker ends those jobs. */
+  /**
+   * Gives up what is not written yet, and whatever is added or fails from here on; the rescue of another worker ends
+   * those jobs. Nothing is left that would keep the process, or the engine in it, from going.
+   */
   abandon(): void {
+    this.#abandoned = true
     for (const timer of this.#timers) clearTimeout(timer)
     this.#timers.clear()
     this.#waiting = []
@@ -59,6 +64,7 @@ export class Pile<Item> {
   }
 
   #put(piled: Piled<Item>): void {
+    if (this.#abandoned) return
     this.#waiting.push(piled)
     if (this.#flushing) return
     this.#flushing = true
@@ -98,6 +104,7 @@ export class Pile<Item> {
   }
 
   #postpone(piled: Piled<Item>[], wait: number): void {
+    if (this.#abandoned) return
     this.#later += piled.length
     const timer = setTimeout(() => {
       this.#timers.delete(timer)

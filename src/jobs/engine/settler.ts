@@ -33,6 +33,7 @@ export class Settler {
   readonly #others: Pile<Ended>
   readonly #told = new Map<string, Pile<Ended>>()
   #locked = 0
+  #abandoned = false
 
   /** `finished` is called once per attempt; with null when the job was no longer this worker's. */
   constructor(parts: EngineParts, finished: (attempt: Attempt, status: Status | null) => void) {
@@ -48,7 +49,7 @@ export class Settler {
   }
 
   add(attempt: Attempt, ending: Ending): void {
-    this.#pileFor(attempt, ending).add({ attempt, ending })
+    if (!this.#abandoned) this.#pileFor(attempt, ending).add({ attempt, ending })
   }
 
   /** Resolves when every ending is written. */
@@ -61,6 +62,7 @@ export class Settler {
 
   /** Gives up what is not written yet; the rescue of another worker ends those jobs. */
   abandon(): void {
+    this.#abandoned = true
     for (const pile of this.#piles()) pile.abandon()
     this.#locked = 0
   }
