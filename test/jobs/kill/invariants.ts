@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import { queryable } from '../../../src/database/index.ts'
+import { rollUpCounts } from '../../../src/jobs/index.ts'
 import { MAX_ATTEMPTS, MAX_LOST } from './domain.ts'
 
 interface FinishedJob {
@@ -105,7 +107,20 @@ export async function violations(pool: pg.Pool, run: string, alive: ReadonlySet<
     ])
       problems.push(`${job.id} (${job.type}, ${job.status}) ${problem}; its history: ${history(job.id)}`)
   }
-  return problems
+  return [...problems, ...(await countProblems(pool))]
+}
+
+/** Added up, the stored counts are what a plain count finds, of this run and of all before it. */
+async function countProblems(pool: pg.Pool): Promise<string[]> {
+  await rollUpCounts(queryable(pool, false))
+  const { rows } = await pool.query<{ what: string; stored: string; there: string }>(
+    `with there as (select tenant_id, type, status, count(*) as jobs from job_finished group by 1, 2, 3)
+     select concat_ws(' ', status, type, 'of', tenant_id) as what, coalesce(c.jobs, 0) as stored,
+       coalesce(there.jobs, 0) as there
+     from job_count c full join there using (tenant_id, type, status)
+     where coalesce(c.jobs, 0) <> coalesce(there.jobs, 0)`,
+  )
+  return rows.map(({ what, stored, there }) => `${stored} ${what} are counted and ${there} are there`)
 }
 
 /** The history is a path of legal pairs, one event per claim, with every attempt counted once. */
