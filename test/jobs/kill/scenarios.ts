@@ -1,7 +1,9 @@
 import { keepWorkers } from '../../../src/jobs/lease.ts'
+import { keepTablesSmall } from '../../../src/jobs/periodic/retention.ts'
 import { actOnJob, cancelJobs, JobActRefusedError, JobRegistry } from '../../../src/jobs/index.ts'
 import { OTHER_TENANT, TENANT } from '../support.ts'
 import { type Act, batchJob, dependentJob, jobDefinitions, limitedJob, quietJob, toldJob, want } from './domain.ts'
+import { arrangeOld, stillThere } from './old.ts'
 import { cancelAll, type Goal, type Stage } from './stage.ts'
 import { Victim } from './victim.ts'
 
@@ -42,6 +44,8 @@ const fired: Goal = async ({ db, run }) =>
   (await db.pool.query('select from job_slot where schedule = $1 and job_id is not null limit 1', [run])).rowCount === 1
 
 const BY = { actor: 'olga', reason: 'The service is back.', correlationId: 'kill' }
+
+const NEVER = new AbortController().signal
 
 const DEAD = '0193a000-0000-7000-8000-00000000dead'
 
@@ -199,6 +203,16 @@ export const scenarios: readonly Scenario[] = [
       await victim.untilOver(fired)
     },
     goal: fired,
+  },
+  {
+    name: 'retention of what is past its time',
+    arrange: ({ db, run }) => arrangeOld(db, run),
+    act: (_, victim) => victim.twice(async () => void (await keepTablesSmall(victim.database, NEVER))),
+    async check({ db, run }) {
+      // The next hour's run does what this one did not come to.
+      await keepTablesSmall(db.database, NEVER)
+      return stillThere(db, run)
+    },
   },
   {
     name: 'a stop in the middle',
