@@ -38,19 +38,22 @@ export const COUNT_JOBS = statement<CountRow>(
   group by type, status having sum(jobs) <> 0 order by type, status`,
 )
 
-/** How many finished jobs a tenant ($1) has of these types ($2 as JSON or null) in these statuses ($3 as JSON). */
-export const COUNT_FINISHED_OF_TENANT = statement<{ readonly jobs: number }>(
-  'jobs.count_finished_of_tenant',
+/** How many finished jobs a tenant has of these types (as JSON or null) in these statuses (as JSON). */
+export const countFinishedOfTenant = (tenant: string, types: string, statuses: string): string =>
   `with counted as (
-    select type, status, jobs from job_count where tenant_id = $1::uuid
+    select type, status, jobs from job_count where tenant_id = ${tenant}::uuid
     union all
     select since.type, since.status, since.jobs
     from job_count_position place cross join lateral job_count_since(place.epoch, place.snapshot) since
-    where since.tenant_id = $1::uuid
+    where since.tenant_id = ${tenant}::uuid
   )
   select coalesce(sum(jobs), 0)::float8 as jobs from counted
-  where ($2::text is null or type = any((array(select jsonb_array_elements_text($2::text::jsonb)))))
-    and status = any((array(select jsonb_array_elements_text($3::text::jsonb))))`,
+  where (${types}::text is null or type = any((array(select jsonb_array_elements_text(${types}::text::jsonb)))))
+    and status = any((array(select jsonb_array_elements_text(${statuses}::text::jsonb))))`
+
+export const COUNT_FINISHED_OF_TENANT = statement<{ readonly jobs: number }>(
+  'jobs.count_finished_of_tenant',
+  countFinishedOfTenant('$1', '$2', '$3'),
 )
 
 /** See the function, in the migration `job_operating`. */

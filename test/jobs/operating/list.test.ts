@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { v7 as uuidv7 } from 'uuid'
+import type { Queryable } from '../../../src/database/index.ts'
 import {
   actOnJob,
   failed,
@@ -93,6 +94,14 @@ test('J10 J85 J106 every filter finds what fits, and nothing else', async () => 
     [{ held: false, types: ['list.later'] }, (row) => row.type === 'list.later'],
     [{ code: 'list.odd' }, (row) => row.failure?.code === 'list.odd'],
     [{ code: 'job.unexpected' }, (row) => row.status === 'RETRY_SCHEDULED'],
+    [
+      { types: ['list.mixed', 'list.later'], statuses: ['FAILED', 'CANCELLED'] },
+      (row) => ['FAILED', 'CANCELLED'].includes(row.status),
+    ],
+    [
+      { types: ['list.mixed', 'list.mixed', 'list.later'], code: 'list.odd' },
+      (row) => row.failure?.code === 'list.odd',
+    ],
     [{ failureClass: 'PERMANENT' }, (row) => row.failure?.class === 'PERMANENT'],
     [{ failureClass: 'TRANSIENT', tenantId: TENANT }, (r) => r.status === 'RETRY_SCHEDULED' && r.tenantId === TENANT],
     [{ correlationId: 'corr-5' }, (row) => row.correlationId === 'corr-5'],
@@ -170,6 +179,24 @@ test('reading locks nothing: a job that somebody reads is claimed all the same',
   }
 })
 
+test('a job that ends while the list is read is listed, also when it is the first of its tenant', async () => {
+  const tenantId = uuidv7()
+  const [id] = await enqueueNumbers(db, later, [1], { tenantId, delayMs: 3_600_000 })
+  const parts = { database: db.database, registry: new JobRegistry([later]) }
+  let cancelled = false
+  const between: Queryable = {
+    run: async (statement, values) => {
+      const rows = await db.database.run(statement, values)
+      // After the counts, which say that the tenant has no finished jobs, and before the list.
+      if (!cancelled) await actOnJob(parts, 'CANCEL', id!, by)
+      cancelled = true
+      return rows
+    },
+  }
+  const { rows } = await listJobs(between, { tenantId }, { limit: 10 })
+  expect(rows.map(({ jobId, status }) => [jobId, status])).toEqual([[id, 'CANCELLED']])
+})
+
 test('held jobs can be told apart and found', async () => {
   const [id] = await enqueueNumbers(db, later, [1], { delayMs: 60_000 })
   await actOnJob({ database: db.database, registry: new JobRegistry([later]) }, 'HOLD', id!, by)
@@ -207,6 +234,8 @@ test('searches by value read few pages however many finished jobs there are', as
     { correlationId: 'many-4242' },
     { code: 'job.timeout' },
     { tenantId: TENANT, types: ['list.nobody'] },
+    { statuses: ['FAILED'], types: ['list.rare', 'list.nobody'] },
+    { failureClass: 'LOST' },
     { tenantId: uuidv7() },
   ]
   for (const filter of filters) {
