@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, test } from 'vitest'
 import { Failure } from '../../src/errors/index.ts'
 import { type MailTransport, type Message, type SmtpServer, smtpTransport } from '../../src/domain/mail/index.ts'
@@ -82,6 +83,40 @@ describe('classification of answers', () => {
         expect(`${failure.message}${String(failure.cause)}${failure.stack}`).not.toMatch(/anna|spam|storage|10\.0/)
       }
     })
+
+  /** A server whose one answer is the given one, at the command or at the greeting. */
+  async function answering(command: string, answer: string): Promise<MailTransport> {
+    const { port } = await servers.raw((socket) => {
+      let text = false
+      const say = (line: string) => void socket.write(`${line}\r\n`)
+      say(command === 'GREETING' ? answer : '220 ready')
+      createInterface(socket).on('line', (line) => {
+        const verb = text ? 'TEXT' : (line.split(' ')[0] ?? '')
+        if (text && line !== '.') return
+        text = verb === 'DATA'
+        if (verb === command || (command === 'EHLO' && verb === 'HELO')) say(answer)
+        else say(verb === 'EHLO' ? '250-here\r\n250 AUTH PLAIN' : text ? '354 go on' : '250 2.0.0 fine')
+      })
+    })
+    return transportTo(at(port, { login: { user: 'regie', password: 'open sesame' } }))
+  }
+
+  test.each([
+    ['GREETING', '554 5.7.1 Your address is on a list', 'TRANSIENT', 'mail.sender_refused'],
+    ['GREETING', '421 4.3.2 Too many connections', 'THROTTLED', 'mail.throttled'],
+    ['EHLO', '550 5.7.1 Who are you', 'TRANSIENT', 'mail.sender_refused'],
+    ['AUTH', '550 5.7.1 The account is closed', 'TRANSIENT', 'mail.login_refused'],
+    ['MAIL', '553 5.1.8 Not your domain', 'TRANSIENT', 'mail.sender_refused'],
+    ['MAIL', '552 5.3.4 Too big', 'PERMANENT', 'mail.rejected'],
+    ['RCPT', '553 5.1.3 No such mailbox', 'PERMANENT', 'mail.rejected'],
+    ['DATA', '554 5.5.1 No recipients', 'PERMANENT', 'mail.rejected'],
+    ['TEXT', '554 5.7.1 Spam', 'PERMANENT', 'mail.rejected'],
+    ['TEXT', 'I beg your pardon', 'TRANSIENT', 'mail.unavailable'],
+  ])('J21 what concerns every mail fails none of them for good: %s %s', async (command, answer, failureClass, code) => {
+    const failure = await failureOf((await answering(command, answer)).send(MESSAGE, never))
+    expect([failure.failureClass, failure.code]).toEqual([failureClass, code])
+    expect(`${failure.message}${failure.stack}`).not.toMatch(/sesame|list|pardon/)
+  })
 
   test('J28 nobody listens', async () => {
     const failure = await failureOf(transportTo(at(await servers.nobody())).send(MESSAGE, never))

@@ -15,6 +15,11 @@ interface SmtpError {
 // Ours to correct, not the recipient's: a wrong password, or none where one is wanted.
 const LOGIN_REFUSED = new Set([530, 534, 535, 538])
 
+// Answers to what comes before a mail's own recipient. 552 and 555 to MAIL FROM are about this mail: its size, or what
+// its address needs.
+const BEFORE_THE_MAIL = /^(CONN|EHLO|HELO|LHLO|AUTH|MAIL)\b/
+const ABOUT_THE_MAIL = new Set([552, 555])
+
 // A handshake that failed, whatever of it: the library calls most of them a broken socket.
 const TLS = /CERT|SIGNATURE|^ERR_(TLS|SSL)_|^EPROTO$/
 
@@ -24,11 +29,12 @@ const RATE = /too many|too fast|\brate\b|throttl|slow down|\blimit/i
  * What the job's policy has to know of a failed dispatch.
  *
  * - 4yz is tried again (RFC 5321, 4.2.1), THROTTLED when it says that we send too much;
- * - 5yz is final, except a refused login and 503. A refused login concerns every mail and none in particular: final
- *   it would fail all of them within minutes over one mistyped password. Tried again it costs an attempt each, until
- *   the breaker opens after five; from then on one probe per pause finds out when the password is right, and the
- *   server is not hammered into locking the account. 503 says that the session was out of step, not the mail wrong;
- * - without an answer (no connection, cut off, no TLS) it is tried again, TIMEOUT when it was silence.
+ * - 5yz is final to the recipient and to the text, but for 503, which says that the session was out of step. Before
+ *   that (greeting, login, sender) it concerns every mail and none in particular: final it would fail all of them
+ *   within minutes over one mistyped password or a blocked address. Tried again it costs an attempt each, until the
+ *   breaker opens after five; from then on one probe per pause finds out when it is put right, and the server is not
+ *   hammered into locking the account;
+ * - without an answer, or one without a code (no connection, cut off, no TLS) it is tried again, TIMEOUT when it was silence.
  *
  * The message holds the server's codes only. Its sentences quote addresses and more, so neither they nor the
  * library's error go any further.
@@ -43,6 +49,8 @@ export function classified(thrown: unknown): Failure {
       'The mail server offers no TLS, or a certificate that is not trusted. Correct the server, or NODE_EXTRA_CA_CERTS.',
     )
   if (responseCode !== undefined && responseCode >= 400) return answered(error, responseCode)
+  const unavailable = () =>
+    new Failure('TRANSIENT', 'mail.unavailable', 'The mail server could not be reached, or broke off.')
   switch (code) {
     case 'ETIMEDOUT':
       return new Failure('TIMEOUT', 'mail.timeout', 'The mail server did not answer in time.')
@@ -52,20 +60,29 @@ export function classified(thrown: unknown): Failure {
     // Without an answer these are the library's own: an address that cannot be written, a message over the server's limit.
     case 'EENVELOPE':
     case 'EMESSAGE':
+      // Whether it took the mail nobody knows when what it said is no answer at all.
+      if (error.response !== undefined) return unavailable()
       return new Failure('PERMANENT', 'mail.rejected', 'The mail cannot be handed to this mail server as it is.')
     default:
-      return new Failure('TRANSIENT', 'mail.unavailable', 'The mail server could not be reached, or broke off.')
+      return unavailable()
   }
 }
 
 function answered(error: SmtpError, responseCode: number): Failure {
   const reply = repliedWith(error.response) ?? String(responseCode)
   const to = error.command === undefined ? '' : ` to ${command(error.command)}`
-  if (LOGIN_REFUSED.has(responseCode)) return loginRefused(` It answered ${reply}.`)
+  const final = responseCode >= 500 && responseCode !== 503
+  if (LOGIN_REFUSED.has(responseCode) || (final && /^AUTH\b/.test(error.command ?? '')))
+    return loginRefused(` It answered ${reply}.`)
   if (responseCode === 452 || (responseCode < 500 && RATE.test(error.response ?? '')))
     return new Failure('THROTTLED', 'mail.throttled', `The mail server answered ${reply}${to}: it wants less mail now.`)
-  if (responseCode < 500 || responseCode === 503)
-    return new Failure('TRANSIENT', 'mail.unavailable', `The mail server answered ${reply}${to}: not now.`)
+  if (final && BEFORE_THE_MAIL.test(error.command ?? '') && !ABOUT_THE_MAIL.has(responseCode))
+    return new Failure(
+      'TRANSIENT',
+      'mail.sender_refused',
+      `The mail server answered ${reply}${to}: it takes no mail from us. Check MAIL_FROM, and what it knows of this machine.`,
+    )
+  if (!final) return new Failure('TRANSIENT', 'mail.unavailable', `The mail server answered ${reply}${to}: not now.`)
   return new Failure('PERMANENT', 'mail.rejected', `The mail server answered ${reply}${to}: refused for good.`)
 }
 
