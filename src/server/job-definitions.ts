@@ -1,4 +1,4 @@
-import { composeMail, smtpTransport } from '../domain/mail/index.ts'
+import { composeMail, mailRetention, mailRetentionDaily, smtpTransport } from '../domain/mail/index.ts'
 import { draftReminder, ORGANISATION_MAIL, organisationUpkeep } from '../domain/organisation/index.ts'
 import type { AnyJobDefinition, Schedule } from '../jobs/index.ts'
 import { drafts } from './composition.ts'
@@ -16,12 +16,17 @@ const reminder = draftReminder({ days: draftReminderDays, locale: mailLocale })
 export const jobDefinitions: readonly AnyJobDefinition[] = [
   drafts.resolutionJob,
   composeMail({ kinds: ORGANISATION_MAIL, outgoing }),
+  mailRetention,
   reminder.job,
   ...organisationUpkeep.jobs,
 ]
 
 /** What recurs. */
-export const jobSchedules: readonly Schedule[] = [...reminder.schedules, ...organisationUpkeep.schedules]
+export const jobSchedules: readonly Schedule[] = [
+  mailRetentionDaily,
+  ...reminder.schedules,
+  ...organisationUpkeep.schedules,
+]
 
 /** Called when the thread has stopped its engine: an idle connection would keep it from ending. */
 export const release = (): void => outgoing?.transport.close()

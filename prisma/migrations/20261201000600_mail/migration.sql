@@ -32,6 +32,8 @@ create table mail (
 );
 -- J29: the same key is the same mail, whoever plans it and how often.
 create unique index mail_tenant_id_kind_key_key on mail (tenant_id, kind, key);
+-- Those whose time is over (`mail.retention`).
+create index mail_over on mail (status_at) where status in ('SENT', 'CANCELLED');
 
 create function mail_moments() returns trigger language plpgsql as $$
 begin

@@ -12,5 +12,6 @@ export {
 export { mailLifecycle, type MailStatus } from './lifecycle.ts'
 export type { Message } from './message.ts'
 export { type MailRequest, planMail, type PlannedMail } from './plan.ts'
+export { mailRetention, mailRetentionDaily } from './retention.ts'
 export { type SmtpServer, smtpTransport, type SmtpWaits } from './smtp/transport.ts'
 export type { MailTransport } from './transport.ts'
