@@ -16,6 +16,7 @@ import {
   listBatches,
   listJobs,
 } from '../../src/jobs/index.ts'
+import { COUNT_BATCHES } from '../../src/jobs/sql/batches.ts'
 import { useDatabase } from '../harness/database.ts'
 import { enqueueNumbers, gate, OTHER_TENANT, range, TENANT, testJob, useEngines } from './support.ts'
 
@@ -32,6 +33,25 @@ const newBatch = (own: { tenantId?: string | null; label?: string } = {}) =>
     triggeredBy: 'tester',
     ...own,
   })
+
+test('what is over of a batch is counted from its index, without the rows', async () => {
+  const batchId = await newBatch()
+  await db.pool.query(
+    `insert into job_finished (id, tenant_id, type, status, urgency, attempt, lost, claim_epoch, policy_id, created_at,
+       correlation_id, triggered_by, display_name, payload, batch_id)
+     select gen_random_uuid(), $1, 'batch.large', case when n % 5 = 0 then 'FAILED' else 'SUCCEEDED' end, 0, 1, 0, 1, 1, now(),
+       'c', 't', 'd', '{}', case when n % 10 < 2 then $2::uuid end
+     from generate_series(1, 20000) n`,
+    [TENANT, batchId],
+  )
+  await db.pool.query('vacuum analyze job_finished')
+  expect((await countsOfBatches(db.database, [batchId])).get(batchId)).toEqual({ FAILED: 2_000, SUCCEEDED: 2_000 })
+  const { rows } = await db.pool.query(`explain (analyze, format json) ${COUNT_BATCHES.text}`, [
+    JSON.stringify([batchId]),
+  ])
+  expect(JSON.stringify(rows)).toContain('Index Only Scan')
+  expect(JSON.stringify(rows)).not.toContain('Bitmap Heap Scan')
+})
 
 test('a batch has a label, its jobs, and how many stand where', async () => {
   const batchId = await newBatch()

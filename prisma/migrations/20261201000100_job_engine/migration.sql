@@ -20,7 +20,8 @@ create index job_running_limited on job (type, tenant_id) where worker_id is not
 -- Jobs that were running when a worker died: they wait for an engine that runs nothing else (docs/jobs.md, Isolation).
 create index job_suspect on job (due) where worker_id is null and lost > 0;
 create index job_of_batch on job (batch_id, id) where batch_id is not null;
-create index job_finished_of_batch on job_finished (batch_id, id) where batch_id is not null;
+-- With the status, so that a batch is counted without its rows: a million that ended among others in 0.2 instead of 1 s.
+create index job_finished_of_batch on job_finished (batch_id, id) include (status) where batch_id is not null;
 -- What operators look for. Only what did not succeed is indexed row by row; what is looked for by value is found
 -- through bloom filters per range of pages, which cost the ending of a job next to nothing. A type or tenant with many
 -- jobs is met soon by reading from the newest on, one with few stands in few ranges: the planner takes the cheaper way.
