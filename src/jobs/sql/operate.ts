@@ -102,6 +102,9 @@ export const HANDLE_FAILED = statement<MovedRow>(
 /**
  * Waiting jobs ($1 ids, $2 tenant, locked before) get another due time: now, never, or the one that they had when they
  * were held last. What is due already keeps its place: a later time would put it behind the others. $5 the act.
+ *
+ * Not `worker_id is null`, which says the same: where `job` was never analysed the planner then takes the index of all
+ * that waits, and compares each with each of 500 ids (1 s instead of 10 ms among 20,000).
  */
 export const MOVE_DUE = statement<MovedRow>(
   'jobs.move_due',
@@ -114,7 +117,7 @@ export const MOVE_DUE = statement<MovedRow>(
         where act.job_id = job.id and act.act = 'HOLD' and act.refusal is null order by act.at desc, act.id desc limit 1
       ), now())
     end
-    where id = any(${IDS}) and tenant_id = $2::uuid and worker_id is null
+    where id = any(${IDS}) and tenant_id = $2::uuid and status <> 'PROCESSING'
     returning *
   ), ${logged('moved', 'status', 'status', `nullif(due, '${HELD_UNTIL}')`)}
   select id::text, nullif(due, '${HELD_UNTIL}') as due from moved`,

@@ -12,6 +12,8 @@ import {
   previewBulk,
   runBulk,
 } from '../../../src/jobs/index.ts'
+import { CANCEL } from '../../../src/jobs/sql/cancel.ts'
+import { LOCK_JOBS, MOVE_DUE } from '../../../src/jobs/sql/operate.ts'
 import { useDatabase } from '../../harness/database.ts'
 import { enqueueNumbers, gate, OTHER_TENANT, range, TENANT, testJob, useEngines, waiting } from '../support.ts'
 
@@ -206,6 +208,27 @@ test('a bulk id that is that of another entry of the audit is refused', async ()
   await expect(
     runBulk(parts(definition), request({ bulkId: actId, filter: { types: ['bulk.taken'] } }), by),
   ).rejects.toMatchObject({ code: 'job.bulk_id_reused' })
+})
+
+test('acts on many reach their jobs through the key, also where the table was never analysed', async () => {
+  const job = testJob('bulk.plan')
+  const ids = await enqueueNumbers(db, job, range(20_000), { delayMs: 3_600_000 })
+  const some = JSON.stringify(ids.slice(0, 500))
+  const client = await db.pool.connect()
+  try {
+    for (const [statement, values] of [
+      [LOCK_JOBS.LIVE.skipping, [some, TENANT, job.type]],
+      [MOVE_DUE, [some, TENANT, by.reason, by.actor, 'HOLD']],
+      [CANCEL, [some, TENANT, by.reason, by.actor]],
+    ] as const) {
+      const { rows } = await client.query(`explain (format json) ${statement.text}`, [...values])
+      const used = JSON.stringify(rows).match(/"Index Name":"job_\w+"/g)
+      expect(used, statement.name).toContain('"Index Name":"job_pkey"')
+      expect(used, statement.name).not.toContain('"Index Name":"job_waiting"')
+    }
+  } finally {
+    client.release()
+  }
 })
 
 test('RUN_NOW of many is for those whose time has not come: going on with the rest meets others', async () => {
