@@ -34,7 +34,8 @@ export async function resumeSchedule(parts: OperatingParts, name: string, by: By
  * Fires the schedule now, beside its slots and also while it is paused.
  *
  * @throws NotFoundError, ValidationError
- * @throws ConflictError `job.schedule_running` when an earlier run is still going on and the schedule allows one only
+ * @throws ConflictError `job.schedule_running` when an earlier run is still going on and the schedule allows one only,
+ * `job.type_unknown_here` when no release here knows its job
  */
 export async function runScheduleNow(
   { database, registry }: OperatingParts,

@@ -1,4 +1,5 @@
 import { statement, type Queryable } from '../../database/index.ts'
+import { ConflictError } from '../../errors/index.ts'
 import type { JobRegistry } from '../registry.ts'
 import { makeRoom, writeSlots } from './fire.ts'
 import { LOCK_SCHEDULE } from './sql/due-schedules.ts'
@@ -40,7 +41,7 @@ export interface RunNow {
  * Fires a schedule now, beside its slots and also while it is paused, in the caller's transaction. Null when there is
  * no such schedule, or it is done on the spot.
  *
- * @throws Error when the job of the schedule is not among the registry's
+ * @throws ConflictError `job.type_unknown_here` when the job of the schedule is not among the registry's
  */
 export async function fireNow(
   tx: Queryable,
@@ -50,6 +51,11 @@ export async function fireNow(
 ): Promise<RunNow | null> {
   const [schedule] = await tx.run(LOCK_SCHEDULE, [name])
   if (schedule === undefined) return null
+  if (!registry.types.includes(schedule.jobType))
+    throw new ConflictError(
+      `No release that runs here knows the job type "${schedule.jobType}" of this schedule. Run it from one that does.`,
+      { code: 'job.type_unknown_here' },
+    )
   const outcome = (await makeRoom(tx, schedule, by)) ? 'FIRED' : 'OVERLAP'
   // Two runs by hand within one millisecond, or one on a slot's very millisecond, take the next one that is free.
   const [free] = await tx.run(FREE_SLOT, [name, schedule.now])

@@ -117,6 +117,8 @@ test('J75 J76 a schedule is paused, resumed and run by hand, each with its reaso
   for (const act of [pauseSchedule, resumeSchedule, runScheduleNow])
     await expect(act(parts, 'audit.nobody', by)).rejects.toMatchObject({ code: 'job.schedule_not_found' })
   await expect(runScheduleNow(parts, schedule.name, { ...by, reason: ' ' })).rejects.toMatchObject({ path: ['reason'] })
+  const elsewhere = { database: db.database, registry: new JobRegistry([]) }
+  await expect(runScheduleNow(elsewhere, schedule.name, by)).rejects.toMatchObject({ code: 'job.type_unknown_here' })
   const { rows } = await listActs(db.database, { schedule: schedule.name, refused: false }, { limit: 10 })
   expect(rows.map(({ act }) => act)).toEqual(['RUN_SCHEDULE', 'RESUME_SCHEDULE', 'PAUSE_SCHEDULE'])
   expect(rows[0]!.after).toMatchObject({ jobId })
