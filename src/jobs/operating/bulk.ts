@@ -187,12 +187,13 @@ async function actOnChunk(work: Work, { tenantId, type, jobIds }: SelectedGroup)
     if (isUnreachable(error)) throw error
     if (error instanceof OtherCall) return actOnChunk(work, { tenantId, type, jobIds })
     if (jobIds.length > 1) {
-      // One job's domain refuses: that keeps none of the others.
-      for (const id of jobIds) {
-        const ended = await actOnChunk(work, { tenantId, type, jobIds: [id] })
-        if (ended !== null) return ended
-      }
-      return null
+      // One job's domain refuses: that keeps none of the others. Half by half, so that one among 500 costs ten
+      // transactions more and not 500.
+      const half = Math.ceil(jobIds.length / 2)
+      return (
+        (await actOnChunk(work, { tenantId, type, jobIds: jobIds.slice(0, half) })) ??
+        (await actOnChunk(work, { tenantId, type, jobIds: jobIds.slice(half) }))
+      )
     }
     refusals.set(jobIds[0]!, error instanceof UserError ? error.code : 'job.domain_failed')
     return null

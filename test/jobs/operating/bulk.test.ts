@@ -146,6 +146,22 @@ test('Found = acted + refused + gone, whatever stands in the way of a job', asyn
   })
 })
 
+test('one job whose domain throws among many costs a few transactions more, not one per job', async () => {
+  const { definition } = await failures('bulk.one_bad', 128)
+  let told = 0
+  const deaf: Definition = {
+    ...definition,
+    onOutcome: async (_tx, outcomes) => {
+      told++
+      if (outcomes.some(({ payload }) => payload.n === 77)) throw new Error('not that one')
+    },
+  }
+  const result = await runBulk(parts(deaf), request({ filter: { types: ['bulk.one_bad'] } }), by)
+  expect(result).toMatchObject({ acted: 127, refusals: [{ code: 'job.domain_failed', jobs: 1 }] })
+  // Two tenants of 64 each: one at once, the other by halves.
+  expect(told).toBe(1 + 1 + 2 * 6)
+})
+
 test('a bulk act that was cut off goes on where it stopped, and two at once touch each job once', async () => {
   const { definition, ids } = await failures('bulk.resume', 40)
   let told = 0
