@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import {
+  actOnJob,
   defineSchedule,
+  failed,
   JobRegistry,
   overdueMs,
   readSchedules,
@@ -221,6 +223,54 @@ test('K6 a run that waits for its retry, or was never begun, gives way to the ne
   const [third] = (await fire(schedule))!.jobs
   expect(await finished(db, second!.jobId)).toMatchObject({ status: 'CANCELLED' })
   expect(await waiting(db, third!.jobId)).toMatchObject({ status: 'SCHEDULED' })
+})
+
+test('J59 a run that an operator has tried again keeps the next one from starting, like any other', async () => {
+  const [again, held] = [gate(), gate()]
+  let runs = 0
+  const job = testJob('test.tried_again', {
+    run: async () => {
+      if (++runs === 1) return failed('test.no', 'Not the first time.')
+      if (runs === 3) {
+        again.open()
+        await held.promise
+      }
+      return succeeded()
+    },
+  })
+  const schedule = hourly(job)
+  await declare(schedule)
+  const { signals, engine } = await engines.start([job])
+  let hours = 9
+  const next = async () => {
+    // The newest slot is the only one there can be in this hour; so it moves away.
+    await db.pool.query(
+      `update job_slot set slot = slot - $2 * interval '1 hour'
+       where schedule = $1 and slot > now() - interval '90 minutes'`,
+      [schedule.name, hours--],
+    )
+    await hoursPass(schedule.name, 1)
+    const fired = (await fire(schedule))!
+    engine.wake()
+    return fired
+  }
+  const [first] = (await next()).jobs
+  await signals.ended(1)
+  // The second firing finds the first run over and closes it.
+  await next()
+  await signals.ended(2)
+  await actOnJob({ database: db.database, registry: new JobRegistry([job]) }, 'RETRY', first!.jobId, {
+    actor: 'olga',
+    reason: 'It can be now.',
+    correlationId: 'c',
+  })
+  engine.wake()
+  await again.promise
+  expect((await next()).jobs).toEqual([])
+  expect(await outcomes(schedule.name)).toEqual(['FIRED', 'FIRED', 'OVERLAP'])
+  held.open()
+  await signals.ended(3)
+  expect((await next()).jobs).toHaveLength(1)
 })
 
 test.each([

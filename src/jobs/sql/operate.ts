@@ -70,7 +70,8 @@ export interface MovedRow {
 /**
  * Failed jobs ($1 ids, $2 tenant, locked before) go back to where jobs wait, with a new window of attempts. The claim
  * epoch stays, so that whoever held an earlier attempt stays fenced. What has killed workers comes back as a suspect:
- * it runs where nothing else does, and the next loss is its last.
+ * it runs where nothing else does, and the next loss is its last. What a schedule had fired is open again, so that the
+ * next firing minds it.
  */
 export const RETRY_FAILED = statement<MovedRow>(
   'jobs.retry_failed',
@@ -84,6 +85,8 @@ export const RETRY_FAILED = statement<MovedRow>(
       payload, payload_version, batch_id
     from gone join job_policy policy on policy.id = gone.policy_id
     returning *
+  ), reopened as (
+    update job_slot set finished_at = null where job_id = any(array(select id from back)) and finished_at is not null
   ), ${logged('back', `'FAILED'`, 'status', 'due')}
   select id::text, due from back`,
 )
