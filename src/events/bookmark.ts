@@ -54,8 +54,9 @@ export function readUpTo(bookmark: Bookmark, position: LogPosition): Bookmark {
   return { epoch: bookmark.epoch, position, seen: bookmark.seen && beyond(bookmark.seen, position.xid) }
 }
 
+/** Of the transaction that was read last there may be more rows, on the next page. */
 function beyond(seen: SeenTransactions, xid: bigint): SeenTransactions | null {
-  const own = seen.own !== null && seen.own > xid ? seen.own : null
-  if (own === null && seen.xmax <= xid + 1n) return null
+  const own = seen.own !== null && seen.own >= xid ? seen.own : null
+  if (own === null && seen.xmax <= xid) return null
   return { xmax: seen.xmax, open: seen.open.filter((open) => open >= xid), own }
 }

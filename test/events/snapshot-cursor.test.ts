@@ -61,6 +61,19 @@ test('R32 the cursor of a mutation skips its own events and nothing of a transac
   )
 })
 
+test('R32 nor does it when a page ends in the middle of what it saw: its own transaction, or one before it', async () => {
+  const many = (n: string) => Array.from({ length: 5 }, () => ({ data: { n } }))
+  // Keeps what is committed above it behind the place from which the cursor is read.
+  const lower = await begun('open, lower')
+  await write(own.pool, ...many('committed before'))
+  const cursor = await own.database.transaction(TENANT, async (tx) => {
+    await appendEvents(tx, many('its own').map(anEvent))
+    return currentCursor(tx, TENANT, codec)
+  })
+  await lower.commit()
+  for (const limit of [1, 2, 3, 4]) expect(await readFrom(cursor, limit), `pages of ${limit}`).toEqual(['open, lower'])
+})
+
 test('a plain position in its place would have passed the open transaction over', async () => {
   const lower = await begun('open, lower')
   const bookmark = await own.database.transaction(TENANT, async (tx) => {
