@@ -16,4 +16,5 @@ export function isUnreachable(error: unknown): boolean {
 // P1001 not reachable, P1017 closed, P2024 and P2028 no connection, or no transaction, within the time allowed.
 const CODES = /^(ECONN|EPIPE$|ETIMEDOUT$|ENOTFOUND$|EAI_AGAIN$|EHOSTUNREACH$|P1001$|P1017$|P2024$|P2028$)/
 // Neither `pg` nor its pool gives these a code.
-const OF_PG = /^(Connection terminated|timeout exceeded when trying to connect)/
+const OF_PG =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client (was closed|has encountered a connection error) and is not queryable)/

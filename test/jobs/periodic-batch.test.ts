@@ -96,6 +96,47 @@ test('J56 J58 over the tenants: each in its own transaction, one that fails roll
   expect(rows).toEqual([{ tenant_id: OTHER_TENANT }, { tenant_id: OTHER_TENANT }])
 })
 
+test.each(['in a statement', 'between two', 'at the commit'])(
+  'J57 a connection that is cut %s is no candidate’s failure: the run is made again, and its counts are whole',
+  async (where) => {
+    const attempts: number[] = []
+    const job = testJob(`test.cut_${where.replaceAll(' ', '_')}`, {
+      policy: { delaysMs: [0], maxAttempts: 2 },
+      run: async (_payload, context) => {
+        const result = await eachCandidate(context, range(5), String, (n) =>
+          context.stepFor(TENANT, async (tx): Promise<CandidateOutcome> => {
+            if (n !== 2 || context.attempt > 1) return 'PROCESSED'
+            attempts.push(n)
+            const [{ pid }] = (await tx.run({ name: 'test.pid', text: 'select pg_backend_pid() as pid' }, [])) as [
+              { pid: number },
+            ]
+            const kill = () => db.pool.query('select pg_terminate_backend($1, 5000)', [pid])
+            if (where === 'in a statement') {
+              const sleeping = tx.run({ name: 'test.sleep', text: 'select pg_sleep(20)' }, [])
+              await Promise.all([sleeping, kill()])
+            }
+            await kill()
+            if (where === 'between two') await tx.run({ name: 'test.pid', text: 'select pg_backend_pid() as pid' }, [])
+            return 'PROCESSED'
+          }),
+        )
+        return batchDone(result, context.correlationId)
+      },
+    })
+    const [id] = await enqueueNumbers(db, job, [1], { tenantId: null })
+    const { signals } = await engines.start([job])
+    await signals.ended(2)
+    expect(attempts).toEqual([2])
+    expect(await finished(db, id!)).toMatchObject({
+      status: 'SUCCEEDED',
+      attempt: 2,
+      output: { found: 5, processed: 5, skipped: 0, failed: 0 },
+    })
+    const { rows } = await db.pool.query('select failure_class from job_event where job_id = $1 order by id', [id])
+    expect(rows[0]).toEqual({ failure_class: 'TRANSIENT' })
+  },
+)
+
 test('a job of a tenant cannot reach another one', async () => {
   let problem: unknown
   const job = testJob('test.reaches', {
