@@ -24,7 +24,14 @@ export { startJobs, type Jobs, type JobsOptions, type JobsStats, type ThreadStat
 export type { JobLogger } from './job-logger.ts'
 export { JOB_EVENTS, type JobEvent } from './job-log.ts'
 export { PayloadError } from './payload.ts'
-export { attemptsForOperators, attemptsOfJobs, type JobAttempt, type JobState, jobStates } from './reads.ts'
+export {
+  attemptsForOperators,
+  attemptsOfJobs,
+  type JobAttempt,
+  type JobState,
+  jobStates,
+  MOST_ATTEMPTS,
+} from './reads.ts'
 export { type AnyJobDefinition, JobRegistry } from './registry.ts'
 export { fromTenantColumn, INSTALLATION, toTenantColumn } from './tenant.ts'
 export * from './batches/index.ts'

@@ -47,7 +47,10 @@ export async function jobStates(
   return new Map(rows.map((row) => [row.jobId, row]))
 }
 
-/** The attempts of a tenant's jobs, oldest first. */
+/** Most attempts of one job that are given: a job that is postponed every few seconds has thousands. */
+export const MOST_ATTEMPTS = 100
+
+/** The attempts of a tenant's jobs, oldest first; of a job with more than `MOST_ATTEMPTS` the newest. */
 export async function attemptsOfJobs(
   on: Queryable,
   tenantId: string | null,
@@ -113,7 +116,9 @@ const ATTEMPTS = statement<AttemptRow>(
   select e.job_id::text as "jobId", e.attempt::int as attempt, e."from", e."to", e.failure_class as "failureClass",
     e.code, e.message, e.reason, e.actor, e.started_at as "startedAt", e.recorded_at as "endedAt",
     e.next_attempt_at as "nextAttemptAt", e.correlation_id as "correlationId", case when $3::boolean then e.stack end as stack
-  from wanted join job_event e on e.job_id = wanted.id
-  where $2::uuid is null or e.tenant_id = $2::uuid
+  from wanted cross join lateral (
+    select * from job_event where job_id = wanted.id and ($2::uuid is null or tenant_id = $2::uuid)
+    order by epoch desc, id desc limit ${MOST_ATTEMPTS}
+  ) e
   order by e.epoch, e.id`,
 )

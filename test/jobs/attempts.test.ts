@@ -208,3 +208,16 @@ test('an attempt that takes too long is ended, told to stop, and what it does la
   expect(aborted).toMatchObject({ name: 'AbortError', abortCause: 'TIMEOUT' })
   await makeDue(db, id!)
 })
+
+test('J09 of a job with thousands of attempts the newest hundred are given, oldest first', async () => {
+  const [id, other] = await enqueueNumbers(db, testJob('test.patient'), [1, 2], { delayMs: 60_000 })
+  await db.pool.query(
+    `insert into job_event (epoch, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", actor, correlation_id)
+     select event_log_current_epoch(), case when n = 0 then $2::uuid else $1 end, $3, 'test.patient', n, n, 'PROCESSING',
+       'SCHEDULED', 'system', 'c' from generate_series(0, 3000) n order by n`,
+    [id, other, TENANT],
+  )
+  const attempts = await attemptsForOperators(db.database, [id!, other!], { withStacks: true })
+  expect(attempts.get(id!)!.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 100 }, (_, n) => 2_901 + n))
+  expect(attempts.get(other!)).toHaveLength(1)
+})

@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader'
-import { attemptsForOperators, fromTenantColumn, type JobAttempt as Attempt } from '../../jobs/index.ts'
+import { attemptsForOperators, fromTenantColumn, MOST_ATTEMPTS, type JobAttempt as Attempt } from '../../jobs/index.ts'
 import { jobsById, type JobRow } from '../../jobs/operating/index.ts'
 import { builder } from '../builder.ts'
 import { connectionType } from '../connection.ts'
@@ -140,7 +140,7 @@ export const OperatedJob = builder.objectRef<JobRow>('OperatedJob').implement({
     }),
     attempts: t.field({
       type: [JobAttempt],
-      description: 'Its attempts that ended and the acts on it, the oldest first.',
+      description: `Its attempts that ended and the acts on it, the oldest first; of more than ${MOST_ATTEMPTS} the newest.`,
       complexity: { field: 1, multiplier: 1 },
       resolve: async ({ jobId }, _args, context) => (await attemptsLoader(context).load(jobId)) ?? [],
     }),

@@ -1,4 +1,4 @@
-import { attemptsOfJobs, type JobAttempt } from '../../jobs/index.ts'
+import { attemptsOfJobs, MOST_ATTEMPTS, type JobAttempt } from '../../jobs/index.ts'
 import { builder } from '../builder.ts'
 import { FailureClass, JobStatus } from '../job-enums.ts'
 import { loaderOf } from '../loaders.ts'
@@ -47,7 +47,7 @@ const OrgModelResolutionAttempt = builder.objectRef<JobAttempt>('OrgModelResolut
 builder.prismaObjectFields(OrgModelResolution, (t) => ({
   attempts: t.field({
     type: [OrgModelResolutionAttempt],
-    description: 'The attempts of the present choice that ended, the oldest first.',
+    description: `The attempts of the present choice that ended, the oldest first; of more than ${MOST_ATTEMPTS} the newest.`,
     select: { jobId: true },
     resolve: async ({ jobId }, _args, context) =>
       jobId === null ? [] : ((await attemptsLoader(context).load(jobId)) ?? []),
