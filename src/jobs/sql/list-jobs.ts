@@ -214,7 +214,8 @@ function liveConditions(filter: JobFilter, statuses: JobStatus[], value: Value):
   if (asked.length === 0) return null
   const conditions = asked.length === LIVE.length ? [] : [oneOf(asked)]
   if (!asked.includes('PROCESSING')) conditions.push('worker_id is null')
-  if (filter.dueBefore !== undefined) conditions.push(`due < ${value(filter.dueBefore)}::timestamptz`)
+  if (filter.dueBefore !== undefined)
+    conditions.push(`due < least(${value(filter.dueBefore)}::timestamptz, '${HELD_UNTIL}')`)
   if (filter.due !== undefined) conditions.push(`due ${filter.due ? '<=' : '>'} now()`)
   if (filter.held !== undefined) conditions.push(`due ${filter.held ? '>=' : '<'} '${HELD_UNTIL}'`)
   const failed: string[] = []
