@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { makePool, queryable, type PoolOptions } from './pool.ts'
 import type { PrismaClient } from './generated/prisma/client.ts'
+import type { PrismaOnPool } from './prisma.ts'
 import { inRawTransaction } from './raw-transaction.ts'
 import type { Queryable, SqlValue, Statement } from './statement.ts'
 import { boundToTenant, type TenantClient } from './tenant-client.ts'
@@ -14,7 +15,7 @@ export class Database implements Queryable {
   readonly pool: pg.Pool
   readonly #queryable: Queryable
   readonly #preparedStatements: boolean
-  #prisma: Promise<PrismaClient> | null = null
+  #prisma: Promise<PrismaOnPool> | null = null
 
   constructor(options: PoolOptions) {
     this.pool = makePool(options)
@@ -33,9 +34,8 @@ export class Database implements Queryable {
   }
 
   /** The Prisma client over all tenants. For schema building and operators; else use `forTenant`. */
-  prisma(): Promise<PrismaClient> {
-    this.#prisma ??= import('./prisma.ts').then(({ makePrisma }) => makePrisma(this.pool, this.#preparedStatements))
-    return this.#prisma
+  async prisma(): Promise<PrismaClient> {
+    return (await this.#onPool()).client
   }
 
   /** The Prisma client of one tenant, for reading outside a transaction. */
@@ -44,11 +44,11 @@ export class Database implements Queryable {
   }
 
   async transaction<T>(tenantId: string, body: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T> {
-    return inTransaction(await this.prisma(), tenantId, body, options)
+    return inTransaction(await this.#onPool(), tenantId, body, options)
   }
 
   async systemTransaction<T>(body: (tx: SystemTx) => Promise<T>, options?: TransactionOptions): Promise<T> {
-    return inSystemTransaction(await this.prisma(), body, options)
+    return inSystemTransaction(await this.#onPool(), body, options)
   }
 
   /** One transaction past Prisma, for the engine's own work (raw-transaction.ts). */
@@ -57,7 +57,12 @@ export class Database implements Queryable {
   }
 
   async close(): Promise<void> {
-    if (this.#prisma !== null) await (await this.#prisma).$disconnect()
+    if (this.#prisma !== null) await (await this.#prisma).client.$disconnect()
     if (!this.pool.ended) await this.pool.end()
+  }
+
+  #onPool(): Promise<PrismaOnPool> {
+    this.#prisma ??= import('./prisma.ts').then(({ makePrisma }) => makePrisma(this.pool, this.#preparedStatements))
+    return this.#prisma
   }
 }

@@ -1,4 +1,5 @@
-import type { PrismaClient, Prisma } from './generated/prisma/client.ts'
+import type { Prisma } from './generated/prisma/client.ts'
+import type { PrismaOnPool } from './prisma.ts'
 import { isSerializationConflict } from './sql-state.ts'
 import type { Queryable, SqlValue, Statement } from './statement.ts'
 import { statement } from './statement.ts'
@@ -31,7 +32,7 @@ export interface TransactionOptions {
  * deferred constraints checked inside the body's reach, since an error at COMMIT arrives without its details.
  */
 export async function inTransaction<T>(
-  prisma: PrismaClient,
+  { client: prisma, connections }: PrismaOnPool,
   tenantId: string,
   body: (tx: Tx) => Promise<T>,
   options: TransactionOptions = {},
@@ -40,7 +41,7 @@ export async function inTransaction<T>(
   return runAgain(() =>
     bound.$transaction(async (client) => {
       const tx = client as unknown as TenantPrisma
-      const run = runOn(client as unknown as Prisma.TransactionClient)
+      const run = runOn(connections, client as unknown as Prisma.TransactionClient)
       return whole(run, options, () =>
         body({ tenantId, prisma: tx, run, query: (sql, values) => run(sql, [tenantId, ...values]) }),
       )
@@ -50,13 +51,13 @@ export async function inTransaction<T>(
 
 /** As `inTransaction`, over all tenants. */
 export async function inSystemTransaction<T>(
-  prisma: PrismaClient,
+  { client: prisma, connections }: PrismaOnPool,
   body: (tx: SystemTx) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
   return runAgain(() =>
     prisma.$transaction(async (client) => {
-      const run = runOn(client)
+      const run = runOn(connections, client)
       return whole(run, options, () => body({ prisma: client, run }))
     }, limits(options)),
   )
@@ -67,9 +68,9 @@ const CHECK_CONSTRAINTS = 'set constraints all immediate'
 
 type Run = Queryable['run']
 
-function runOn(client: Prisma.TransactionClient): Run {
-  return async <Row>(sql: Statement<Row>, values: readonly SqlValue[]) =>
-    (await client.$queryRawUnsafe(sql.text, ...values)) as Row[]
+function runOn(connections: PrismaOnPool['connections'], client: Prisma.TransactionClient): Run {
+  let connection: Promise<Queryable> | null = null
+  return async (sql, values) => (await (connection ??= connections.of(client))).run(sql, values)
 }
 
 async function whole<T>(run: Run, options: TransactionOptions, body: () => Promise<T>): Promise<T> {

@@ -94,6 +94,11 @@ export interface BreakerOptions {
 export interface PolicyOverride {
   /** Attempts in all, the first included. */
   readonly maxAttempts?: number
+  /**
+   * Most attempts that an enqueue may ask for (`EnqueueRequest.policy`), for a type whose jobs differ: a step of a
+   * workflow brings its own. Default: `maxAttempts`, so that an enqueue can only ask for fewer.
+   */
+  readonly ceiling?: number
   /** `delaysMs[i]` is the wait after attempt i + 1; the last one repeats. */
   readonly delaysMs?: readonly number[]
   /** 0 to 1: how much of a delay is random. Default 0.1. */
@@ -106,8 +111,23 @@ export interface PolicyOverride {
   readonly rules?: Readonly<Partial<Record<'TRANSIENT' | 'THROTTLED' | 'TIMEOUT' | 'LOST', ErrorRule>>>
   /** What people call this policy; default: the type's name, since its time-out is its own. */
   readonly name?: string
-  /** Why this is wider than the class allows. */
+  /** Why this, or its ceiling, is wider than the class allows. */
   readonly motivation?: string
+}
+
+/**
+ * What one job may have otherwise than its type. What is left out follows the type. Each different content is a row of
+ * `job_policy` that stays: take it from configuration, not from what is computed for the job, such as the time left.
+ */
+export interface JobPolicy {
+  /** Attempts in all, the first included: from 1 to the type's `policy.ceiling`. */
+  readonly maxAttempts?: number
+  /** `delaysMs[i]` is the wait after attempt i + 1; the last one repeats. The type's rules per class of error stay. */
+  readonly delaysMs?: readonly number[]
+  /** 0 to 1: how much of a delay is random. */
+  readonly jitter?: number
+  /** As of the type, and never longer than what the type says of it. */
+  readonly maxElapsedMs?: number
 }
 
 /** What a policy says of one class of error. What is left out follows the policy itself. */

@@ -1,10 +1,18 @@
 import { type Queryable, timeOrderedId } from '../database/index.ts'
 import { joinBatches } from './batches/join.ts'
-import type { JobDefinition } from './definition.ts'
+import type { JobDefinition, JobPolicy } from './definition.ts'
 import { storableText } from './json.ts'
 import { payloadToStore } from './payload.ts'
-import { policyId, policyOf } from './policy.ts'
-import { COLUMNS, ENQUEUE, ENQUEUE_KEYED, ENQUEUE_ONE, type KeyRow } from './sql/enqueue.ts'
+import {
+  ALL_COLUMNS,
+  type Column,
+  ENQUEUE_KEYED,
+  ENQUEUE_ONE,
+  enqueueDiffering,
+  type KeyRow,
+  NONE,
+} from './sql/enqueue.ts'
+import { type StoredPolicy, storedPolicy } from './stored-policy.ts'
 import { toTenantColumn } from './tenant.ts'
 
 export interface EnqueueRequest<Payload> {
@@ -22,6 +30,8 @@ export interface EnqueueRequest<Payload> {
   readonly idempotencyKey?: string
   /** Higher first, −32,000 to 32,000. Default 0. */
   readonly priority?: number
+  /** What this job has otherwise than its type, within the type's ceiling. */
+  readonly policy?: JobPolicy
   /** The batch it joins, of the same tenant; refused when that was cancelled. */
   readonly batchId?: string
 }
@@ -36,6 +46,7 @@ export interface EnqueuedJob {
  * Writes the job in the caller's transaction; it exists when, and only if, that commits.
  *
  * @throws PayloadError when the payload is not as declared, too large, or names a secret
+ * @throws PolicyRefusedError when its policy is not within the type's ceiling
  */
 export async function enqueue<Payload>(
   tx: Queryable,
@@ -49,6 +60,7 @@ export async function enqueue<Payload>(
 /**
  * Many jobs of one type in one statement (two when only some have an idempotency key); answers in order.
  *
+ * @throws PayloadError, PolicyRefusedError before anything is written
  * @throws NotFoundError, ConflictError when a job's batch is not there, or was cancelled
  */
 export async function enqueueMany<Payload>(
@@ -68,7 +80,7 @@ export async function enqueueMany<Payload>(
   for (const job of jobs) if (job.idempotencyKey !== null && !keyed.has(keyOf(job))) keyed.set(keyOf(job), job)
   const owners = new Map<string, KeyRow>()
   if (keyed.size > 0)
-    for (const owner of await tx.run(ENQUEUE_KEYED, valuesOf(definition, [...keyed.values()])))
+    for (const owner of await tx.run(ENQUEUE_KEYED, valuesOf(definition, [...keyed.values()], ALL_COLUMNS)))
       owners.set(scoped(owner.tenantId, owner.key), owner)
 
   return jobs.map((job) => {
@@ -78,24 +90,30 @@ export async function enqueueMany<Payload>(
   })
 }
 
-type NewJob = { readonly [Column in keyof typeof COLUMNS]: string | number | null } & {
+type NewJob = { readonly [Name in Column]: string | number | null } & {
   readonly id: string
   readonly tenantId: string
+  readonly correlationId: string
+  readonly triggeredBy: string
+  readonly displayName: string
   readonly batchId: string | null
   readonly idempotencyKey: string | null
   /** JSON text. */
   readonly payload: string
+  readonly policy: StoredPolicy
 }
 
 function newJob<Payload>(definition: JobDefinition<Payload>, request: EnqueueRequest<Payload>): NewJob {
   const priority = request.priority ?? 0
   if (!Number.isInteger(priority) || Math.abs(priority) > HIGHEST_PRIORITY)
     throw new RangeError(`A job's priority is a whole number from −32,000 to 32,000, not ${priority}.`)
+  const policy = storedPolicy(definition, request.policy)
   return {
     id: request.jobId ?? timeOrderedId(),
     tenantId: toTenantColumn(request.tenantId),
     // `+ 0` because the negation of 0 is −0.
     urgency: -priority + 0,
+    policyId: policy.id,
     runAt: request.runAt?.toISOString() ?? null,
     delayMs: request.delayMs ?? 0,
     correlationId: storableText(request.correlationId),
@@ -104,12 +122,14 @@ function newJob<Payload>(definition: JobDefinition<Payload>, request: EnqueueReq
     batchId: request.batchId ?? null,
     idempotencyKey: request.idempotencyKey === undefined ? null : storableText(request.idempotencyKey),
     payload: payloadToStore(definition, request.payload),
+    policy,
   }
 }
 
 async function writePlain(tx: Queryable, definition: AnyDefinition, jobs: readonly NewJob[]): Promise<void> {
   if (jobs.length === 1 && (await writtenAlone(tx, definition, jobs[0]!))) return
-  await tx.run(ENQUEUE, valuesOf(definition, jobs))
+  const differing = differingIn(jobs)
+  await tx.run(enqueueDiffering(differing), valuesOf(definition, jobs, differing))
 }
 
 /** False when nothing was written because the job's policy is new to this database. */
@@ -127,51 +147,45 @@ async function writtenAlone(tx: Queryable, definition: AnyDefinition, job: NewJo
     job.batchId,
     job.payload,
     definition.payloadVersion ?? 1,
-    storedPolicy(definition).id,
+    job.policyId,
   ])
   return rows.length > 0
 }
 
-/** Values of `ENQUEUE` and `ENQUEUE_KEYED`. */
-function valuesOf(definition: AnyDefinition, jobs: readonly NewJob[]) {
-  const shared: Record<string, unknown> = {}
-  const each: string[] = []
-  for (const column of Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]) {
-    const values = jobs.map((job) => job[column])
-    if (values.every((value) => value === values[0])) shared[column] = values[0]
-    else each.push(`"${column}":${JSON.stringify(values)}`)
-  }
-  // Payloads are JSON text already: spliced in instead of being parsed and written again.
-  each.push(`"payload":[${jobs.map((job) => job.payload).join()}]`)
-  const policy = storedPolicy(definition)
+/** The columns in which jobs differ. A payload counts as different from every other. */
+const differingIn = (jobs: readonly NewJob[]): Column[] =>
+  ALL_COLUMNS.filter((column) => column === 'payload' || !jobs.every((job) => job[column] === jobs[0]![column]))
+
+/** Values of a statement of sql/enqueue.ts that reads those columns as lists. */
+function valuesOf(definition: AnyDefinition, jobs: readonly NewJob[], differing: readonly Column[]) {
+  const separator = separatorOf(jobs)
+  const policies = differing.includes('policyId')
+    ? new Set(jobs.map(({ policy }) => policy.row))
+    : [jobs[0]!.policy.row]
   return [
-    `{${each.join()}}`,
-    JSON.stringify(shared),
     definition.type,
-    policy.id,
-    policy.content,
+    `[${[...policies].join()}]`,
     definition.payloadVersion ?? 1,
+    separator,
+    ...ALL_COLUMNS.map((column) =>
+      differing.includes(column) ? jobs.map((job) => job[column] ?? NONE).join(separator) : jobs[0]![column],
+    ),
   ]
 }
 
-interface StoredPolicy {
-  readonly id: string
-  /** JSON text. */
-  readonly content: string
+/** What none of the texts holds: the control character for this, unless somebody uses it. JSON text never does. */
+function separatorOf(jobs: readonly NewJob[]): string {
+  let separator = UNIT_SEPARATOR
+  const free = ({ correlationId, triggeredBy, displayName, idempotencyKey }: NewJob) =>
+    !correlationId.includes(separator) &&
+    !triggeredBy.includes(separator) &&
+    !displayName.includes(separator) &&
+    idempotencyKey?.includes(separator) !== true
+  while (!jobs.every(free)) separator += `${separator.length}${UNIT_SEPARATOR}`
+  return separator
 }
 
-/** A definition never changes, and hashing its policy takes longer than all else that is done for one job. */
-const policies = new WeakMap<AnyDefinition, StoredPolicy>()
-
-function storedPolicy(definition: AnyDefinition): StoredPolicy {
-  let stored = policies.get(definition)
-  if (stored === undefined) {
-    const policy = policyOf(definition)
-    stored = { id: policyId(policy), content: JSON.stringify(policy) }
-    policies.set(definition, stored)
-  }
-  return stored
-}
+const UNIT_SEPARATOR = '\u001f'
 
 type AnyDefinition = Pick<
   JobDefinition<never>,

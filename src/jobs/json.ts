@@ -8,4 +8,5 @@ export const storableJson = (value: unknown): string => JSON.stringify(value).re
 export const isStorable = (json: string): boolean => json.search(REFUSED) === -1
 
 /** A text with the characters that PostgreSQL refuses replaced. */
-export const storableText = (text: string): string => text.replace(/[\0\p{Cs}]/gu, '\ufffd')
+export const storableText = (text: string): string =>
+  text.isWellFormed() && !text.includes('\0') ? text : text.toWellFormed().replaceAll('\0', '\ufffd')

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { ErrorRule, JobClass, JobDefinition } from './definition.ts'
+import { ValidationError } from '../errors/index.ts'
+import type { ErrorRule, JobClass, JobDefinition, JobPolicy } from './definition.ts'
 
 /** How often and how long a job may be tried; what the rows of `job_policy` hold. */
 export interface Policy {
@@ -20,7 +21,14 @@ export interface Policy {
 }
 
 /** What of a definition its policy is made of. */
-type PolicyOwner = Pick<JobDefinition<never>, 'class' | 'policy' | 'timeoutMs' | 'idempotency'>
+export type PolicyOwner = Pick<JobDefinition<never>, 'type' | 'class' | 'policy' | 'timeoutMs' | 'idempotency'>
+
+/** A policy that a job may not have: nothing was written. `message` says what its type allows. */
+export class PolicyRefusedError extends ValidationError {
+  constructor(type: string, problems: readonly string[]) {
+    super(`The job "${type}" cannot have this policy: ${problems.join(' ')}`, { code: 'job.policy_refused' })
+  }
+}
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -60,35 +68,76 @@ export function policyOf(definition: PolicyOwner): Policy {
   }
 }
 
+/** The most attempts that a job of the type may have. */
+export const ceilingOf = (definition: PolicyOwner): number =>
+  definition.policy?.ceiling ?? policyOf(definition).maxAttempts
+
+/**
+ * The policy of a job that has one of its own, within its type's ceiling.
+ *
+ * @throws PolicyRefusedError
+ */
+export function policyOfJob(definition: PolicyOwner, own: JobPolicy): Policy {
+  const ofType = policyOf(definition)
+  const maxElapsedMs = own.maxElapsedMs ?? ofType.maxElapsedMs
+  const policy: Policy = {
+    ...ofType,
+    maxAttempts: own.maxAttempts ?? ofType.maxAttempts,
+    delaysMs: own.delaysMs ?? ofType.delaysMs,
+    jitter: own.jitter ?? ofType.jitter,
+    ...(maxElapsedMs === undefined ? {} : { maxElapsedMs }),
+  }
+  const problems = planProblems(policy)
+  const ceiling = ceilingOf(definition)
+  if (policy.maxAttempts > ceiling)
+    problems.push(`maxAttempts is ${policy.maxAttempts}; jobs of this type have at most ${ceiling}.`)
+  if (ofType.maxElapsedMs !== undefined && maxElapsedMs! > ofType.maxElapsedMs)
+    problems.push(`maxElapsedMs is ${maxElapsedMs}; jobs of this type have at most ${ofType.maxElapsedMs}.`)
+  if (problems.length > 0) throw new PolicyRefusedError(definition.type, problems)
+  return policy
+}
+
 /** What is wrong with a type's policy, in sentences; empty when start-up may accept it (J22, J25). */
 export function policyProblems(definition: PolicyOwner): string[] {
   const policy = policyOf(definition)
+  const ceiling = ceilingOf(definition)
   const most = RETRY_MATRIX[definition.class].maxAttempts
-  const problems: string[] = []
-  if (!Number.isInteger(policy.maxAttempts) || policy.maxAttempts < 1)
-    problems.push(`maxAttempts is ${policy.maxAttempts}; it counts the first attempt, so give a whole number from 1.`)
-  if (policy.maxAttempts > most && blank(definition.policy?.motivation))
+  const problems = planProblems(policy)
+  if (!Number.isInteger(ceiling) || ceiling < policy.maxAttempts || ceiling > MOST_ATTEMPTS)
     problems.push(
-      `it asks for ${policy.maxAttempts} attempts where the class ${definition.class} has ${most}. ` +
+      `policy.ceiling is ${ceiling}; give a whole number from its own ${policy.maxAttempts} to ${MOST_ATTEMPTS}.`,
+    )
+  if (ceiling > most && blank(definition.policy?.motivation))
+    problems.push(
+      `it asks for up to ${ceiling} attempts where the class ${definition.class} has ${most}. ` +
         'Stay within the class or say why in policy.motivation.',
     )
-  if (policy.maxAttempts > 1 && blank(definition.idempotency))
+  if (ceiling > 1 && blank(definition.idempotency))
     problems.push(
-      `it may be tried ${policy.maxAttempts} times but does not say why a second run does no harm. ` +
+      `it may be tried ${ceiling} times but does not say why a second run does no harm. ` +
         'Say so in one sentence in `idempotency`, or set policy.maxAttempts to 1.',
     )
-  if (policy.maxAttempts > 1 && policy.delaysMs.length === 0)
-    problems.push('it may be tried again but has no delay. Give policy.delaysMs.')
-  if (!policy.delaysMs.every(isDelay))
-    problems.push(`policy.delaysMs holds something else than whole milliseconds from 0 to ${LONGEST_MS}.`)
-  if (!(policy.jitter >= 0 && policy.jitter <= 1))
-    problems.push(`policy.jitter is ${policy.jitter}; it goes from 0 to 1.`)
   if (!Number.isInteger(policy.timeoutMs) || policy.timeoutMs < 1 || policy.timeoutMs > LONGEST_MS)
     problems.push(`timeoutMs is ${policy.timeoutMs}; give whole milliseconds from 1 to ${LONGEST_MS}.`)
-  if (policy.maxElapsedMs !== undefined && (!Number.isSafeInteger(policy.maxElapsedMs) || policy.maxElapsedMs < 1))
-    problems.push(`policy.maxElapsedMs is ${policy.maxElapsedMs}; give whole milliseconds from 1, or leave it out.`)
   for (const [errorClass, rule] of Object.entries(policy.rules ?? {}))
     problems.push(...ruleProblems(errorClass, rule, policy.maxAttempts))
+  return problems
+}
+
+/** What is wrong with when and how often, be it a type's or a job's own. */
+function planProblems({ maxAttempts, delaysMs, jitter, maxElapsedMs }: Policy): string[] {
+  const problems: string[] = []
+  if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > MOST_ATTEMPTS)
+    problems.push(
+      `maxAttempts is ${maxAttempts}; it counts the first attempt: a whole number from 1 to ${MOST_ATTEMPTS}.`,
+    )
+  if (maxAttempts > 1 && delaysMs.length === 0)
+    problems.push('it may be tried again but has no delay. Give policy.delaysMs.')
+  if (!delaysMs.every(isDelay))
+    problems.push(`policy.delaysMs holds something else than whole milliseconds from 0 to ${LONGEST_MS}.`)
+  if (!(jitter >= 0 && jitter <= 1)) problems.push(`policy.jitter is ${jitter}; it goes from 0 to 1.`)
+  if (maxElapsedMs !== undefined && (!Number.isSafeInteger(maxElapsedMs) || maxElapsedMs < 1))
+    problems.push(`policy.maxElapsedMs is ${maxElapsedMs}; give whole milliseconds from 1, or leave it out.`)
   return problems
 }
 
@@ -110,6 +159,9 @@ const isDelay = (delay: number): boolean => Number.isInteger(delay) && delay >= 
 
 // Longest delay of a Node timer and of a PostgreSQL integer: 24.8 days.
 const LONGEST_MS = 2 ** 31 - 1
+
+// The column is a smallint that also counts the attempts before an operator's retry.
+const MOST_ATTEMPTS = 1_000
 
 const blank = (text: string | undefined): boolean => text === undefined || text.trim() === ''
 

@@ -30,6 +30,8 @@ export type DomainSettings = Pick<Configuration, 'mail' | 'mailLocale' | 'draftR
 export interface Configuration {
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null
+  /** Which embedded PostgreSQL, when it is one. */
+  readonly embeddedName: string
   readonly preparedStatements: boolean
   /** Connections for requests; the worker threads and the tail have their own. */
   readonly connections: number
@@ -73,6 +75,7 @@ export function readConfiguration(environment: Environment): Configuration {
   const host = read('HOST', z.string().default('127.0.0.1'))
   return {
     databaseUrl: read('DATABASE_URL', DATABASE_URL.optional()) ?? null,
+    embeddedName: read('EMBEDDED_NAME', EMBEDDED_NAME.default('main')),
     preparedStatements: read('DATABASE_POOLER', z.enum(['none', 'transaction']).default('none')) === 'none',
     connections: read('DATABASE_CONNECTIONS', whole(2, 500).default(20)),
     migrate: read('MIGRATE', SWITCH.default(true)),
@@ -135,6 +138,8 @@ const whole = (least: number, most: number) =>
 const SWITCH = z
   .enum(['on', 'off', 'true', 'false', '1', '0'], 'must be "on" or "off"')
   .transform((text) => text === 'on' || text === 'true' || text === '1')
+
+const EMBEDDED_NAME = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 letters a to z, digits or hyphens')
 
 const DATABASE_URL = z
   .string()

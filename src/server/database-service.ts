@@ -23,7 +23,7 @@ export async function openDatabase(
   log: Logger,
   teardown: Teardown,
 ): Promise<OpenedDatabase> {
-  const url = configuration.databaseUrl ?? (await startEmbedded(teardown))
+  const url = configuration.databaseUrl ?? (await startEmbedded(configuration, teardown))
   if (configuration.migrate) {
     const { applied, total } = await migrate(url)
     log.info({ applied: applied.length, total }, 'database migrated')
@@ -48,8 +48,8 @@ export async function openDatabase(
   return { url, database }
 }
 
-async function startEmbedded(teardown: Teardown): Promise<string> {
-  const server = await EmbeddedPostgres.start({ project: projectFolder(), name: 'main' })
+async function startEmbedded({ embeddedName }: Configuration, teardown: Teardown): Promise<string> {
+  const server = await EmbeddedPostgres.start({ project: projectFolder(), name: embeddedName })
   teardown.add('embedded PostgreSQL', () => server.stop())
   return server.url()
 }

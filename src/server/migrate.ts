@@ -5,9 +5,9 @@ import { readConfiguration } from './configuration.ts'
 // `npm run migrate`: brings the database to this version's state and ends.
 
 async function run(): Promise<void> {
-  const { databaseUrl } = readConfiguration(process.env)
+  const { databaseUrl, embeddedName } = readConfiguration(process.env)
   const embedded =
-    databaseUrl === null ? await EmbeddedPostgres.start({ project: projectFolder(), name: 'main' }) : null
+    databaseUrl === null ? await EmbeddedPostgres.start({ project: projectFolder(), name: embeddedName }) : null
   try {
     const { applied, total } = await migrate(databaseUrl ?? embedded!.url())
     for (const name of applied) process.stdout.write(`applied ${name}\n`)

@@ -15,6 +15,11 @@ export const VARIABLES = {
     meaning: 'The database (PostgreSQL 15 or later). Nothing embedded starts when it is set.',
     secret: true,
   },
+  EMBEDDED_NAME: {
+    example: 'trial',
+    standard: 'main',
+    meaning: 'Which embedded PostgreSQL: each name has data of its own. Without effect when `DATABASE_URL` is set.',
+  },
   DATABASE_POOLER: {
     example: 'transaction',
     standard: 'none',

@@ -136,7 +136,8 @@ test('when the pause is over exactly one job tries, over three engines; its succ
   const probing = (await breaker(job.type))!
   expect(probing.state).toBe('HALF_OPEN')
   expect(ids).toContain(probing.probe_job_id)
-  const running = await db.pool.query('select id from job where worker_id is not null')
+  // The one that opened it may still be writing down its own end.
+  const running = await db.pool.query('select id from job where worker_id is not null and id = any($1)', [ids])
   expect(running.rows).toEqual([{ id: probing.probe_job_id }])
   go.open()
   await expect
@@ -190,10 +191,9 @@ test('a probe whose worker dies holds up nobody for longer than its time-out and
   await engines.start([job])
   await expect.poll(() => calls.length, SOON).toBe(2)
   expect(await breaker(job.type)).toMatchObject({ state: 'CLOSED' })
-  for (const id of ids)
-    expect(id === probe!.id ? await waiting(db, id) : await finished(db, id)).toMatchObject({
-      status: id === probe!.id ? 'PROCESSING' : 'SUCCEEDED',
-    })
+  for (const id of ids.filter((each) => each !== probe!.id))
+    await expect.poll(() => finished(db, id), SOON).toMatchObject({ status: 'SUCCEEDED' })
+  expect(await waiting(db, probe!.id)).toMatchObject({ status: 'PROCESSING' })
 })
 
 test('a probe whose worker was found dead is followed by the next one, however long it might have run', async () => {

@@ -6,7 +6,7 @@ import { WATCHING } from '../../src/jobs/periodic/on-the-spot.ts'
 import { ENGINE_JOBS, ENGINE_SCHEDULES } from '../../src/jobs/periodic/own-jobs.ts'
 import { type PeriodicTask, Ticker } from '../../src/jobs/periodic/ticker.ts'
 import { useDatabase } from '../harness/database.ts'
-import { enqueueNumbers, finished, range, silent, TENANT, testJob, useEngines } from './support.ts'
+import { enqueueNumbers, finished, range, silent, TENANT, testJob, useEngines, waiting } from './support.ts'
 
 const db = useDatabase()
 const engines = useEngines(db)
@@ -41,7 +41,7 @@ async function runOwn(type: string) {
   const { engine, signals, database } = await engines.start([], { slot: 1 })
   await signals.first('ENDED', (signal) => signal.jobId === jobId)
   await engine.stop(500)
-  return { job: await finished(db, jobId), database }
+  return { job: await finished(db, jobId), waits: await waiting(db, jobId), database }
 }
 
 test('J60 pain 24 on the spot: six processes fire each slot once', async () => {
@@ -152,6 +152,25 @@ test('J33 jobs that ended before their week had a partition move into it: an out
   expect(await partitionOf()).toBe('job_finished_default')
   await runOwn('jobs.retention')
   expect(await partitionOf()).toMatch(/^job_finished_\d{4}w\d{2}$/)
+})
+
+test('J56 J58 a log that cannot be looked after keeps no other, and is not passed over in silence', async () => {
+  await db.pool.query(
+    `insert into event_default (epoch, xid, tenant_id, subject_kind, subject_id, sequence, type, actor, correlation_id)
+     select epoch, '1', $1, 'test', gen_random_uuid(), 1, 'test.late', 'system', 'c' from unnest(array[98, 99]) epoch`,
+    [TENANT],
+  )
+  await db.pool.query(
+    `insert into job_event_default (epoch, xid, job_id, tenant_id, type, attempt, claim_epoch, "from", "to", actor,
+       correlation_id)
+     select epoch, upper, gen_random_uuid(), $1, 'test.late', 1, 1, 'SCHEDULED', 'SCHEDULED', 'system', 'c'
+     from event_log_partition where log = 'job_event' order by upper desc limit 1`,
+    [TENANT],
+  )
+  const { waits } = await runOwn('events.partitions')
+  expect(waits).toMatchObject({ status: 'RETRY_SCHEDULED', attempt: 1 })
+  expect((await db.pool.query('select from job_event_default')).rowCount).toBe(0)
+  await db.pool.query('delete from event_default')
 })
 
 test('the engine’s own work loads no Prisma: an idle thread stays small', async () => {

@@ -453,8 +453,8 @@ test('J86 a schedule that a release has taken out is not late; one that living w
   // Another process of the release before, which cannot fire it just now.
   const before = await engines.start([gone.job], { schedules: [gone] })
   await before.signals.first('FIRED')
-  await hoursPass(gone.name, 2)
   await db.pool.query(`update job_schedule set job_type = 'test.of_next_release' where name = $1`, [gone.name])
+  await hoursPass(gone.name, 2)
   expect(await late()).toBeGreaterThan(HOUR)
   await Promise.all([engine.stop(500), before.engine.stop(500)])
   expect(await late()).toBeGreaterThan(HOUR)

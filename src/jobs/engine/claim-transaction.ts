@@ -4,8 +4,15 @@ import { storableJson } from '../json.ts'
 import { PROVE_CLAIMS } from '../sql/claim-proof.ts'
 import { SETTLE, type EndingRow, type SettledRow } from '../sql/settle.ts'
 import { INSTALLATION } from '../tenant.ts'
+import { SETTLE_SUCCEEDED } from '../sql/settle-succeeded.ts'
 import type { Attempt } from './attempt.ts'
-import type { Ending } from './ending.ts'
+import { type Ending, SUCCEEDED } from './ending.ts'
+
+/** An attempt, and how it ended. */
+export interface Ended {
+  readonly attempt: Attempt
+  readonly ending: Ending
+}
 
 /** The claim is another worker's by now, or the job is over: whatever this transaction did is rolled back. */
 export class Superseded extends Error {
@@ -60,11 +67,10 @@ export async function proveClaims(tx: Queryable, attempts: readonly Attempt[]): 
   return new Set(rows.map((row) => row.id))
 }
 
-/** Settles attempts on whatever connection; answers with the jobs whose claim still stood. */
-export function settle(
-  on: Queryable,
-  endings: readonly { readonly attempt: Attempt; readonly ending: Ending }[],
-): Promise<SettledRow[]> {
+/**
+ * Settles attempts on whatever connection; answers with the jobs whose claim still stood.
+ */
+export function settle(on: Queryable, endings: readonly Ended[]): Promise<SettledRow[]> {
   const rows = endings.map(
     ({ attempt, ending }): EndingRow => ({
       ...ending,
@@ -74,4 +80,29 @@ export function settle(
     }),
   )
   return on.run(SETTLE, [storableJson(rows)])
+}
+
+/** The same for jobs that succeeded without an output, when nobody wants to know more of them than that. */
+export function settleSucceeded(on: Queryable, attempts: readonly Attempt[]): Promise<{ readonly id: string }[]> {
+  return on.run(SETTLE_SUCCEEDED, [
+    attempts.map(({ job }) => job.id),
+    attempts.map(({ job }) => job.claimEpoch),
+    attempts.map((attempt) => attempt.ranMs()),
+  ])
+}
+
+/** Settles attempts in the handlers' own transaction; answers with each job's status. @throws Superseded */
+export async function settleHere(tx: Queryable, endings: readonly Ended[]): Promise<Map<string, SettledRow['status']>> {
+  const plain = endings.every(({ ending }) => ending === SUCCEEDED)
+  const statuses = new Map<string, SettledRow['status']>()
+  if (plain)
+    for (const { id } of await settleSucceeded(
+      tx,
+      endings.map(({ attempt }) => attempt),
+    ))
+      statuses.set(id, 'SUCCEEDED')
+  else for (const { id, status } of await settle(tx, endings)) statuses.set(id, status)
+  if (statuses.size !== endings.length) throw new Superseded()
+  for (const { attempt, ending } of endings) attempt.settledBy = ending
+  return statuses
 }

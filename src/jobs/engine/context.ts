@@ -3,7 +3,7 @@ import type { JobContext, JobResult } from '../definition.ts'
 import type { JobLogger } from '../job-logger.ts'
 import { fromTenantColumn } from '../tenant.ts'
 import type { Attempt } from './attempt.ts'
-import { jobTransaction, proveClaims, settle, Superseded } from './claim-transaction.ts'
+import { jobTransaction, proveClaims, settleHere, Superseded } from './claim-transaction.ts'
 import { endingOf } from './ending.ts'
 import type { EngineParts } from './parts.ts'
 
@@ -62,11 +62,8 @@ export class AttemptContext implements JobContext {
     try {
       const [result, status] = await this.#inClaim(async (tx) => {
         const answer = await body(tx)
-        const ending = endingOf(answer)
-        const [settled] = await settle(tx, [{ attempt, ending }])
-        if (settled === undefined) throw new Superseded()
-        attempt.settledBy = ending
-        return [answer, settled.status] as const
+        const statuses = await settleHere(tx, [{ attempt, ending: endingOf(answer) }])
+        return [answer, statuses.get(attempt.job.id)!] as const
       })
       attempt.settledAs = status
       return result

@@ -3,10 +3,12 @@
  * pool: with every connection in a transaction, the engine's own statements would wait for ever (tried).
  */
 export class Permits {
+  readonly count: number
   #free: number
   readonly #waiting: (() => void)[] = []
 
   constructor(count: number) {
+    this.count = count
     this.#free = count
   }
 

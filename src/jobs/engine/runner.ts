@@ -2,7 +2,7 @@ import { Failure } from '../../errors/index.ts'
 import type { BatchedJob, JobResult } from '../definition.ts'
 import { readPayload } from '../payload.ts'
 import type { Attempt } from './attempt.ts'
-import { jobTransaction, proveClaims, settle, Superseded } from './claim-transaction.ts'
+import { jobTransaction, proveClaims, settleHere, Superseded } from './claim-transaction.ts'
 import { AttemptContext } from './context.ts'
 import { CANCELLED, type Ending, endingOf, endingOfThrown, INTERRUPTED, timedOut } from './ending.ts'
 import type { EngineParts } from './parts.ts'
@@ -74,11 +74,7 @@ async function inOneTransaction(attempts: readonly Attempt[], parts: EngineParts
           const ours = attempts.filter((attempt) => proven.has(attempt.job.id))
           if (ours.length === 0) return []
           const results = await first.definition.runMany!(ours.map(batched), tx, signal)
-          const endings = pairs(ours, results)
-          const rows = await settle(tx, endings)
-          if (rows.length !== ours.length) throw new Superseded()
-          for (const { attempt, ending } of endings) attempt.settledBy = ending
-          const statuses = new Map(rows.map((row) => [row.id, row.status]))
+          const statuses = await settleHere(tx, pairs(ours, results))
           return ours.map((attempt) => ({ attempt, status: statuses.get(attempt.job.id)! }))
         },
         Math.max(1, first.remainingMs()),

@@ -1,17 +1,11 @@
 import { tellOutcomes } from '../outcome.ts'
 import { STILL_HELD } from '../sql/claim-proof.ts'
-import { SETTLE_SUCCEEDED } from '../sql/settle-succeeded.ts'
 import type { SettledRow } from '../sql/settle.ts'
 import type { Attempt } from './attempt.ts'
-import { jobTransaction, settle } from './claim-transaction.ts'
+import { type Ended, jobTransaction, settle, settleSucceeded } from './claim-transaction.ts'
 import { type Ending, SUCCEEDED } from './ending.ts'
 import type { EngineParts } from './parts.ts'
 import { Pile } from './pile.ts'
-
-interface Ended {
-  readonly attempt: Attempt
-  readonly ending: Ending
-}
 
 /** Most endings in one statement: beyond, a batch no longer gets cheaper per job. */
 const MOST = 500
@@ -100,11 +94,10 @@ export class Settler {
   }
 
   async #settleSuccesses(ended: Ended[]): Promise<void> {
-    const rows = await this.#parts.database.run(SETTLE_SUCCEEDED, [
-      ended.map(({ attempt }) => attempt.job.id),
-      ended.map(({ attempt }) => attempt.job.claimEpoch),
-      ended.map(({ attempt }) => attempt.ranMs()),
-    ])
+    const rows = await settleSucceeded(
+      this.#parts.database,
+      ended.map(({ attempt }) => attempt),
+    )
     await this.#conclude(ended, new Map(rows.map(({ id }) => [id, 'SUCCEEDED'])))
   }
 

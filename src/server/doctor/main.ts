@@ -28,7 +28,8 @@ async function run(args: readonly string[]): Promise<number> {
       'The doctor knows --json and --strict.',
       'For example: npm run doctor -- --json',
     )
-  const url = readConfiguration(process.env).databaseUrl ?? urlOfEmbedded()
+  const configuration = readConfiguration(process.env)
+  const url = configuration.databaseUrl ?? urlOfEmbedded(configuration.embeddedName)
   const client = await connect(url, 'regie doctor')
   try {
     await requireMigrated(url)
@@ -51,8 +52,8 @@ async function reading<T>(client: pg.Client, look: (database: Queryable) => Prom
   }
 }
 
-function urlOfEmbedded(): string {
-  const url = EmbeddedPostgres.urlOfRunning({ project: projectFolder(), name: 'main' })
+function urlOfEmbedded(name: string): string {
+  const url = EmbeddedPostgres.urlOfRunning({ project: projectFolder(), name })
   if (url !== null) return url
   throw new StartupError(
     'There is no running database to look at.',

@@ -61,11 +61,15 @@ const WANT = statement<never>(
   'insert into wanted (job_id, run) select value::uuid, $2 from jsonb_array_elements_text($1::jsonb)',
 )
 
-/** The row knows the claim under which it was written: two of a job under different claims would be two workers. */
+/**
+ * The row knows the claim under which it was written, and which attempt its worker took it for: two of a job would be
+ * two workers.
+ */
 const EFFECT = statement<never>(
   'kill.effect',
   `insert into effect (job_id, kind, attempt, claim_epoch)
-   select id, $2, attempt, claim_epoch from job where id = any(array(select value::uuid from jsonb_array_elements_text($1::jsonb)))`,
+   select job.id, $2, mine.attempt, claim_epoch
+   from jsonb_to_recordset($1::jsonb) as mine(id uuid, attempt int) join job on job.id = mine.id`,
 )
 const TELL = statement<never>(
   'kill.tell',
@@ -78,7 +82,10 @@ const WENT_BACK = statement<{ times: number }>(
   `select count(*)::int as times from job_event where job_id = $1::uuid and reason = 'not yet'`,
 )
 
-const write = (tx: Queryable, jobIds: readonly string[], kind: string) => tx.run(EFFECT, [JSON.stringify(jobIds), kind])
+const write = (tx: Queryable, jobs: readonly { readonly id: string; readonly attempt: number }[], kind: string) =>
+  tx.run(EFFECT, [JSON.stringify(jobs.map(({ id, attempt }) => ({ id, attempt }))), kind])
+
+const mine = ({ jobId: id, attempt }: JobContext) => [{ id, attempt }]
 
 const actOf = ({ plan }: Plan, attempt: number): Act => plan[Math.min(attempt, plan.length) - 1]!
 
@@ -94,7 +101,7 @@ async function carryOut(plan: Plan, context: JobContext): Promise<JobResult> {
     case 'DO':
       return done(context)
     case 'STEP':
-      await context.step((tx) => write(tx, [context.jobId], 'step'))
+      await context.step((tx) => write(tx, mine(context), 'step'))
       return done(context)
     case 'PLAIN':
       return succeeded()
@@ -104,7 +111,7 @@ async function carryOut(plan: Plan, context: JobContext): Promise<JobResult> {
       throw trouble()
     case 'UNDO':
       return context.transaction(async (tx) => {
-        await write(tx, [context.jobId], 'done')
+        await write(tx, mine(context), 'done')
         throw trouble()
       })
     case 'FAIL':
@@ -135,7 +142,7 @@ const untilAborted = (signal: AbortSignal) =>
 
 const done = (context: JobContext) =>
   context.transaction(async (tx) => {
-    await write(tx, [context.jobId], 'done')
+    await write(tx, mine(context), 'done')
     return succeeded()
   })
 
@@ -168,7 +175,7 @@ export const batchJob = kind('kill.batch', {
     const acts = jobs.map((job) => actOf(job.payload, job.attempt))
     await write(
       tx,
-      jobs.filter((_, index) => acts[index] === 'DO').map((job) => job.id),
+      jobs.filter((_, index) => acts[index] === 'DO'),
       'done',
     )
     if (acts.includes('THROW')) throw trouble()

@@ -41,6 +41,7 @@ interface Told {
 interface Effect {
   readonly job_id: string
   readonly kind: string
+  readonly attempt: number
   readonly claim_epoch: number
 }
 
@@ -181,7 +182,8 @@ function effectProblems(job: FinishedJob, effects: readonly Effect[]): string[] 
   const problems: string[] = []
   if (done.length > 1) problems.push(`was done ${done.length} times`)
   if (done.length > 0 && job.status !== 'SUCCEEDED') problems.push('was done')
-  if (done.some(({ claim_epoch }) => claim_epoch !== job.claim_epoch)) problems.push('was done under another claim')
+  if (done.some(({ attempt, claim_epoch }) => attempt !== job.attempt || claim_epoch !== job.claim_epoch))
+    problems.push('was done under another claim')
   const steps = effects.filter(({ kind }) => kind === 'step').map(({ claim_epoch }) => claim_epoch)
   if (new Set(steps).size !== steps.length) problems.push('did a step twice under one claim')
   return problems
