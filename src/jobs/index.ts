@@ -13,6 +13,7 @@ export {
   type JobContext,
   type JobDefinition,
   type JobOutcome,
+  type JobPolicy,
   type JobResult,
   type JobStatus,
   type PolicyOverride,
@@ -24,6 +25,7 @@ export { startJobs, type Jobs, type JobsOptions, type JobsStats, type ThreadStat
 export type { JobLogger } from './job-logger.ts'
 export { JOB_EVENTS, type JobEvent } from './job-log.ts'
 export { PayloadError } from './payload.ts'
+export { PolicyRefusedError } from './policy.ts'
 export {
   attemptsForOperators,
   attemptsOfJobs,
