@@ -16,6 +16,10 @@ alter table job_finished
   -- HANDLED: an operator dealt with it outside of the engine (K5).
   add column resolution text check (resolution in ('HANDLED'));
 
+-- A claim's new version of a row finds room on the row's own page: the log then holds only what differs (1,590 bytes per
+-- job in place of 1,725), and a claim writes to one page per job, not two.
+alter table job set (fillfactor = 50);
+
 create index job_running_limited on job (type, tenant_id) where worker_id is not null and limited;
 -- Jobs that were running when a worker died: they wait for an engine that runs nothing else (docs/jobs.md, Isolation).
 create index job_suspect on job (due) where worker_id is null and lost > 0;
