@@ -23,7 +23,7 @@ const FIGURES: Record<
 > = {
   throughput: { count: 60_000, run: throughput },
   'single-enqueue': { count: 6_400, run: (server, _, rounds) => singleEnqueue(server, rounds) },
-  'domain-rows': { count: 20_000, run: domainRows },
+  'domain-rows': { count: 40_000, run: domainRows },
   latency: { count: 200, run: latency },
   wal: { count: 20_000, run: walPerJob },
   fairness: { count: 300_000, run: fairness },

@@ -16,9 +16,9 @@ export async function domainRows(server: BenchServer, jobs: number, rounds: numb
         Array.from({ length: TENANTS }, (_, n) => tenant(n)),
       ])
       await fill(database, rows, jobs, TENANTS)
-      together.push(await workOff(database, url, rows.type))
+      together.push(await workOff(database, url, rows.type, true))
       await fill(database, row, few, TENANTS)
-      single.push(await workOff(database, url, row.type))
+      single.push(await workOff(database, url, row.type, true))
       const { rowCount } = await database.pool.query('select from membership')
       if (rowCount !== jobs + few) throw new Error(`${rowCount} rows were written and not ${jobs + few}.`)
     })

@@ -49,18 +49,26 @@ export const startEngine = (url: string, options: { threads?: number; notify?: b
 const report = (fields: object, message: string): void => console.error(message, fields)
 
 /**
- * Works off what waits of a type, on two threads. Jobs per second from the first begin to the last end, by the
- * database's clock: without the start of threads.
+ * Works off what waits of a type, on two threads. Jobs per second by the database's clock, without the start of threads:
+ * from the first begin to the last end, or from the end of the first tenth (`steady`), when handlers load what they need
+ * at their first call.
  */
-export async function workOff(database: Database, url: string, type: string): Promise<number> {
+export async function workOff(database: Database, url: string, type: string, steady = false): Promise<number> {
   const { rows: before } = await database.pool.query<{ now: Date }>('select clock_timestamp() as now')
   const running = await startEngine(url)
   await drained(database, type)
   await running.stop()
   const { rows } = await database.pool.query<{ n: number; seconds: number }>(
-    `select count(*)::int as n, extract(epoch from max(recorded_at) - min(started_at))::float8 as seconds
-     from job_event where type = $1 and recorded_at >= $2 and "to" = 'SUCCEEDED'`,
-    [type, before[0]!.now],
+    `with ended as (
+       select recorded_at, started_at, row_number() over (order by recorded_at) as place from job_event
+       where type = $1 and recorded_at >= $2 and "to" = 'SUCCEEDED'
+     ), began as (
+       select coalesce(max(place), 0) as place, coalesce(max(recorded_at), (select min(started_at) from ended)) as at
+       from ended where $3 and place <= (select count(*) / 10 from ended)
+     )
+     select count(*)::int as n, extract(epoch from max(recorded_at) - began.at)::float8 as seconds
+     from ended join began on ended.place > began.place group by began.at`,
+    [type, before[0]!.now, steady],
   )
   const [{ n, seconds } = { n: 0, seconds: 0 }] = rows
   if (n === 0) throw new Error('No job has run.')

@@ -4,6 +4,7 @@ import { FIND_LANES, type LaneRow } from '../sql/find-lanes.ts'
 import { INSTALLATION } from '../tenant.ts'
 import { Lanes, type Lane } from './lanes.ts'
 import type { EngineParts } from './parts.ts'
+import { LARGEST_BATCH } from './queue.ts'
 
 /** Most lanes per type in one look. */
 const MOST_LANES = 500
@@ -12,6 +13,9 @@ const MOST_LANES = 500
 const LOOK_AGAIN_MS = 1_000
 /** The same when it was said that something new may be due: hints come fifty times per second from each process. */
 const HINTED_AGAIN_MS = 50
+
+/** Of jobs that are worked off together. */
+const MOST_CLAIMS_OF_A_ROUND = 4
 
 /** How many jobs an engine has room for. */
 export interface Room {
@@ -87,7 +91,7 @@ export class Claimer {
   async #takePlain(count: number): Promise<ClaimedRow[]> {
     const lanes = this.#lanes.nextPlain(count)
     if (lanes.length === 0) return []
-    const share = Math.ceil(count / lanes.length)
+    const share = this.#shareOf(lanes, Math.ceil(count / lanes.length))
     const jobs = await this.#parts.database.run(CLAIM, [
       lanes.map((lane) => lane.type),
       lanes.map((lane) => this.#versionOf(lane.type)),
@@ -100,6 +104,15 @@ export class Claimer {
     ])
     this.#lanes.served(lanes, count, share, jobs)
     return jobs
+  }
+
+  /**
+   * Jobs that are worked off together are taken by more from fewer tenants: a round over all of them may take four
+   * claims instead of one, and batches are up to four times as large (36 to 86 of 20 tenants).
+   */
+  #shareOf(lanes: readonly Lane[], equal: number): number {
+    const together = lanes.some(({ type }) => this.#parts.registry.get(type).runMany !== undefined)
+    return together ? Math.max(equal, Math.min(LARGEST_BATCH, equal * MOST_CLAIMS_OF_A_ROUND)) : equal
   }
 
   /** Of one type at a time. Where others wait too, they keep half of what is free. */

@@ -5,6 +5,7 @@ import { Attempt } from './attempt.ts'
 import type { Room } from './claimer.ts'
 import { type Ending, INTERRUPTED, NOT_BEGUN, timedOut } from './ending.ts'
 import type { EngineParts } from './parts.ts'
+import { Queue } from './queue.ts'
 import { runOne, runTogether, type Verdicts } from './runner.ts'
 import { Settler } from './settler.ts'
 
@@ -22,8 +23,6 @@ const LEAST_MS = 0.1
 const LONGEST_QUEUED_MS = 2_000
 /** A handler that ignores its abort signal for so long no longer counts against the concurrency. */
 const LONGEST_DEAF_MS = 30_000
-/** Most jobs of one `runMany`. */
-const LARGEST_BATCH = 100
 
 interface Slot {
   /** How many jobs share it, and the time of its handler. */
@@ -46,7 +45,7 @@ export class Workbench implements Verdicts {
   readonly #held = new Map<string, Attempt>()
   /** Attempts whose handler has not returned, each with the slot it occupies; a batch shares one. */
   readonly #running = new Map<Attempt, Slot>()
-  #queue: Attempt[] = []
+  readonly #queue = new Queue()
   #slots = 0
   #batches = 0
   #closing = false
@@ -92,9 +91,8 @@ export class Workbench implements Verdicts {
     return { jobs: room, atOnce: Math.max(1, this.#concurrency - this.#slots - this.#queue.length) }
   }
 
-  /** Those of gated types begin before what was claimed ahead: they count as running already. */
   add(gated: readonly ClaimedRow[], jobs: readonly ClaimedRow[]): void {
-    this.#queue = [...this.#attempts(gated, true), ...this.#queue, ...this.#attempts(jobs, false)]
+    this.#queue.add(this.#attempts(gated, true), this.#attempts(jobs, false))
     this.#tick ??= setInterval(() => this.#onTick(), TICK_MS)
     if (this.#closing) this.#giveBackQueue()
     else this.#begin()
@@ -170,48 +168,21 @@ export class Workbench implements Verdicts {
 
   #begin(): void {
     while (this.#slots < this.#concurrency) {
-      const next = this.#queue.findIndex(({ definition }) => definition.runMany === undefined || this.#mayBatch())
-      if (next === -1) break
-      const first = this.#queue.splice(next, 1)[0]!
-      const attempts = first.definition.runMany === undefined ? [first] : this.#batchOf(first)
+      // A batch that would wait for its transaction is put together later, when more of its kind have come.
+      const attempts = this.#queue.next(this.#batches < this.#parts.transactions.count)
+      if (attempts === null) break
       for (const attempt of attempts) {
         attempt.beganAt = performance.now()
         this.#parts.signal?.({ kind: 'BEGAN', jobId: attempt.job.id, attempt: attempt.job.attempt })
       }
-      const run =
-        first.definition.runMany === undefined
-          ? runOne(first, this.#parts, this)
-          : runTogether(attempts, this.#parts, this)
-      this.#occupy(attempts, run)
+      const together = attempts[0]!.definition.runMany !== undefined
+      const run = together ? runTogether(attempts, this.#parts, this) : runOne(attempts[0]!, this.#parts, this)
+      this.#occupy(attempts, together, run)
     }
   }
 
-  /** A batch that would wait for its transaction is put together later, when more of its kind have come. */
-  #mayBatch(): boolean {
-    return this.#batches < this.#parts.transactions.count
-  }
-
-  /**
-   * The attempt and what waits of the same type and tenant, up to a batch. What is tried again runs alone: a job
-   * that hangs its batch, or kills the process, would otherwise use up the attempts of the same others each time.
-   */
-  #batchOf(first: Attempt): Attempt[] {
-    const batch = [first]
-    if (first.job.attempt > 1) return batch
-    this.#queue = this.#queue.filter((other) => {
-      const goesAlong =
-        batch.length < LARGEST_BATCH &&
-        other.job.attempt === 1 &&
-        other.job.type === first.job.type &&
-        other.job.tenantId === first.job.tenantId
-      if (goesAlong) batch.push(other)
-      return !goesAlong
-    })
-    return batch
-  }
-
-  #occupy(attempts: readonly Attempt[], handler: Promise<void>): void {
-    const slot: Slot = { jobs: attempts.length, inBatch: attempts[0]!.definition.runMany !== undefined }
+  #occupy(attempts: readonly Attempt[], inBatch: boolean, handler: Promise<void>): void {
+    const slot: Slot = { jobs: attempts.length, inBatch }
     this.#slots++
     if (slot.inBatch) this.#batches++
     for (const attempt of attempts) this.#running.set(attempt, slot)
@@ -262,7 +233,7 @@ export class Workbench implements Verdicts {
   }
 
   #giveBackQueue(): void {
-    for (const attempt of this.#queue.splice(0)) this.decide(attempt, NOT_BEGUN)
+    for (const attempt of this.#queue.drain()) this.decide(attempt, NOT_BEGUN)
   }
 
   async #handlersReturn(withinMs: number): Promise<void> {
@@ -285,7 +256,7 @@ export class Workbench implements Verdicts {
       }
       if (over >= LONGEST_DEAF_MS) this.#giveUpOn(attempt)
     }
-    if (this.#queue.some(({ claimedAt }) => now - claimedAt > LONGEST_QUEUED_MS)) this.#giveBackQueue()
+    if (this.#queue.holdsOlderThan(now - LONGEST_QUEUED_MS)) this.#giveBackQueue()
     if (now - this.#lookedAt >= LOOK_MS && !this.#looking) void this.#look(now)
   }
 
