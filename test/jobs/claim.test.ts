@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AnyJobDefinition } from '../../src/jobs/index.ts'
+import { type AnyJobDefinition, succeeded } from '../../src/jobs/index.ts'
 import { useDatabase } from '../harness/database.ts'
 import { claimerOf as claimerIn, tenant } from './gates-support.ts'
 import { enqueueNumbers, finished, lapse, range, testJob, useEngines, waiting } from './support.ts'
@@ -20,6 +20,23 @@ test('fact 7 one tenant’s backlog delays another tenant’s single job by one 
   const second = await claim(100)
   expect(second).toHaveLength(100)
   expect(new Set(second.map((row) => row.tenantId))).toEqual(new Set([tenant(0)]))
+})
+
+test('fact 7 jobs that are worked off together come from fewer tenants at a time, and a round takes four claims at most', async () => {
+  const job = testJob('test.together', { runMany: async (jobs) => jobs.map(() => succeeded()) })
+  for (const n of range(19)) await enqueueNumbers(db, job, range(60), { tenantId: tenant(n) })
+  await enqueueNumbers(db, job, [1], { tenantId: tenant(99) })
+  const { claim } = await claimerOf([job])
+  const tenants = new Set<string>()
+  for (let round = 1; round <= 4; round++) {
+    const jobs = await claim(200)
+    const ofTenant = (id: string) => jobs.filter(({ tenantId }) => tenantId === id).length
+    for (const { tenantId } of jobs) tenants.add(tenantId)
+    // An equal share would be ten.
+    expect(Math.max(...[...tenants].map(ofTenant))).toBe(40)
+  }
+  expect(tenants).toContain(tenant(99))
+  expect(tenants.size).toBe(20)
 })
 
 test('pain 29 within a tenant the higher priority comes first, and not before it is due', async () => {
