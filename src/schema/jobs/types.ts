@@ -1,12 +1,14 @@
 import {
-  plannedAttempts,
+  policyPreview,
   readTypes,
   type PlannedAttempt,
+  type PolicyPreview,
   type TypeBreaker,
   type TypePolicy,
   type TypeRow,
 } from '../../jobs/types/index.ts'
 import { builder } from '../builder.ts'
+import { FailureClass, JobStatus } from '../job-enums.ts'
 import { describedEnum } from '../lifecycle-enum.ts'
 import { forOperators } from '../manners.ts'
 import { JobBreakerState } from './alerts.ts'
@@ -36,7 +38,8 @@ const milliseconds = (value: number) => BigInt(Math.round(value))
 
 const JobPlannedAttempt = builder.objectRef<PlannedAttempt>('JobPlannedAttempt').implement({
   description:
-    'When an attempt may begin if all before it fail: counted from the begin of the first, as if attempts took no time.',
+    'When an attempt may begin if all before it fail: counted from the begin of the first. One that times out takes the ' +
+    'whole time-out, another no time at all.',
   fields: (t) => ({
     attempt: t.exposeInt('attempt', { description: 'Which attempt, from 1.' }),
     earliestMs: t.field({
@@ -48,6 +51,22 @@ const JobPlannedAttempt = builder.objectRef<PlannedAttempt>('JobPlannedAttempt')
       type: 'BigInt',
       description: 'At the latest after so many milliseconds, when a worker is free then.',
       resolve: ({ latestMs }) => milliseconds(latestMs),
+    }),
+  }),
+})
+
+const JobPolicyPreview = builder.objectRef<PolicyPreview>('JobPolicyPreview').implement({
+  description:
+    'What becomes of a job whose attempts all fail in one way. A wait that an error asks for itself counts instead.',
+  fields: (t) => ({
+    failureClass: t.expose('failureClass', { type: FailureClass, description: 'The way.' }),
+    attempts: t.expose('attempts', { type: [JobPlannedAttempt], description: 'Its attempts, until the job is over.' }),
+    status: t.expose('status', { type: JobStatus, description: 'How it is over.' }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description:
+        'Why there is no further attempt: `policy.permanent`, `policy.attempts_used`, `policy.max_elapsed` or ' +
+        '`policy.lost_cap`; null when it was cancelled.',
     }),
   }),
 })
@@ -116,9 +135,9 @@ const JobPolicy = builder.objectRef<TypePolicy>('JobPolicy').implement({
       resolve: ({ rules }) => Object.entries(rules).map(([failureClass, rule]) => ({ failureClass, ...rule })),
     }),
     preview: t.field({
-      type: [JobPlannedAttempt],
-      description: 'When attempts begin if each fails in the ordinary way, until the job is given up.',
-      resolve: (policy) => plannedAttempts(policy),
+      type: [JobPolicyPreview],
+      description: 'When attempts begin and what becomes of the job, for each class of errors.',
+      resolve: (policy) => policyPreview(policy),
     }),
   }),
 })

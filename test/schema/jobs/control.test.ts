@@ -128,7 +128,7 @@ describe('J78 job types', () => {
   const FIELDS = `type class motivation idempotency payloadVersion dependency maxRunning maxRunningPerTenant rateCount
     ratePerMs pausedAt failingSinceAt workerCount breakers { dependency state failureCount openedAt nextProbeAt }
     policy { name version maxAttempts maxLost delaysMs jitterPercent timeoutMs maxElapsedMs
-      rules { failureClass maxAttempts delaysMs } preview { attempt earliestMs latestMs } }`
+      rules { failureClass maxAttempts delaysMs } preview { failureClass status reason attempts { attempt earliestMs latestMs } } }`
 
   test('J17 J25 J78 J87 show everything that was declared, with the schedule of their attempts, their breakers and workers', async () => {
     await api.db.pool.query(
@@ -191,14 +191,23 @@ describe('J78 job types', () => {
         timeoutMs: 20_000,
         maxElapsedMs: '4000000',
         rules: [{ failureClass: 'THROTTLED', maxAttempts: 4, delaysMs: [60_000] }],
-        // The fourth could not begin within the longest time in all.
-        preview: [
-          { attempt: 1, earliestMs: '0', latestMs: '0' },
-          { attempt: 2, earliestMs: '270000', latestMs: '300000' },
-          { attempt: 3, earliestMs: '1080000', latestMs: '1200000' },
-        ],
+        preview: expect.any(Array),
       },
     })
+    const preview = new Map(jobTypes[0].policy.preview.map((one: Json) => [one.failureClass, one]))
+    expect([...preview.keys()]).toEqual(['PERMANENT', 'TRANSIENT', 'THROTTLED', 'TIMEOUT', 'LOST', 'CANCELLED'])
+    expect(preview.get('TRANSIENT')).toEqual({
+      failureClass: 'TRANSIENT',
+      status: 'FAILED',
+      reason: 'policy.max_elapsed',
+      attempts: [
+        { attempt: 1, earliestMs: '0', latestMs: '0' },
+        { attempt: 2, earliestMs: '270000', latestMs: '300000' },
+        { attempt: 3, earliestMs: '1080000', latestMs: '1200000' },
+      ],
+    })
+    expect(preview.get('THROTTLED')).toMatchObject({ reason: 'policy.attempts_used' })
+    expect(preview.get('CANCELLED')).toMatchObject({ status: 'CANCELLED', reason: null })
     expect(jobTypes[1]).toMatchObject({
       workerCount: 0,
       breakers: [],
