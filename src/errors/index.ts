@@ -1,4 +1,5 @@
 export { Failure, type FailureClass } from './failure.ts'
+export { dataWithoutSecrets, isSecretName, looksSecret, withoutSecrets } from './secrets.ts'
 export {
   ConflictError,
   ForbiddenError,

@@ -1,4 +1,5 @@
 import type { Queryable } from '../database/index.ts'
+import { safeMessage } from './redact.ts'
 import { CANCEL } from './sql/cancel.ts'
 import { toTenantColumn } from './tenant.ts'
 
@@ -23,7 +24,7 @@ export async function cancelJobs(
   const rows = await tx.run(CANCEL, [
     JSON.stringify(request.jobIds),
     toTenantColumn(request.tenantId),
-    request.reason,
+    safeMessage(request.reason),
     request.actor,
   ])
   return {

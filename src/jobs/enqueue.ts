@@ -1,4 +1,5 @@
 import { type Queryable, timeOrderedId } from '../database/index.ts'
+import { withoutSecrets } from '../errors/index.ts'
 import { joinBatches } from './batches/join.ts'
 import type { JobDefinition, JobPolicy } from './definition.ts'
 import { storableText } from './json.ts'
@@ -118,7 +119,7 @@ function newJob<Payload>(definition: JobDefinition<Payload>, request: EnqueueReq
     delayMs: request.delayMs ?? 0,
     correlationId: storableText(request.correlationId),
     triggeredBy: storableText(request.triggeredBy),
-    displayName: storableText(definition.displayName(request.payload).slice(0, LONGEST_NAME)),
+    displayName: storableText(withoutSecrets(definition.displayName(request.payload)).slice(0, LONGEST_NAME)),
     batchId: request.batchId ?? null,
     idempotencyKey: request.idempotencyKey === undefined ? null : storableText(request.idempotencyKey),
     payload: payloadToStore(definition, request.payload),

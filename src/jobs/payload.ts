@@ -1,3 +1,4 @@
+import { isSecretName, looksSecret } from '../errors/index.ts'
 import type { JobDefinition } from './definition.ts'
 import { isStorable } from './json.ts'
 
@@ -80,19 +81,12 @@ export function parsePayload<Payload>(definition: JobDefinition<Payload>, payloa
   throw new PayloadError(definition.type, `is not of the declared shape ${where}: ${issue?.message ?? 'unknown'}.`)
 }
 
-const SECRET =
-  /^(pass(word|wd|phrase)|secret|client[-_]?secret|(access|refresh|id|bearer|auth|api)?[-_]?token|api[-_]?key|private[-_]?key|authorization|cookie|credentials?)$/i
-
-/** What is a secret whatever its field is called: a signed token, a private key, a password in an address. */
-const SECRET_VALUE =
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----|\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i
-
 function secretIn(value: unknown, path: readonly string[]): readonly string[] | null {
-  if (typeof value === 'string') return SECRET_VALUE.test(value) ? path : null
+  if (typeof value === 'string') return looksSecret(value) ? path : null
   if (typeof value !== 'object' || value === null) return null
   for (const [key, inner] of Object.entries(value)) {
     const here = [...path, key]
-    if (!Array.isArray(value) && SECRET.test(key)) return here
+    if (!Array.isArray(value) && isSecretName(key)) return here
     const deeper = secretIn(inner, here)
     if (deeper !== null) return deeper
   }

@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino'
+import { withoutSecrets } from '../errors/index.ts'
 
 export type { Logger } from 'pino'
 
@@ -44,11 +45,8 @@ export function causeOf(error: unknown, depth = 0): Cause | undefined {
 
 const LONGEST = 8_000
 
-// Tokens, passwords in addresses, mail addresses, and the values that PostgreSQL quotes in a DETAIL.
-const SECRETS: readonly [RegExp, string][] = [
-  [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '[token]'],
-  [/\bBearer\s+\S+/gi, 'Bearer [token]'],
-  [/(\w+:\/\/[^:@/\s]+):[^@/\s]+@/g, '$1:[password]@'],
+// Besides secrets: mail addresses, and the values that PostgreSQL quotes in a DETAIL.
+const PRIVATE: readonly [RegExp, string][] = [
   [/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, '[address]'],
   [/(Key \([^)]*\)=)\([^)]*\)/g, '$1([values])'],
   [/(contains )\((.*)\)/g, '$1([values])'],
@@ -56,4 +54,7 @@ const SECRETS: readonly [RegExp, string][] = [
 
 /** Free text of an error without what must not be written down, at most 8,000 characters. */
 export const redact = (text: string): string =>
-  SECRETS.reduce((kept, [pattern, replacement]) => kept.replace(pattern, replacement), text.slice(0, LONGEST))
+  PRIVATE.reduce(
+    (kept, [pattern, replacement]) => kept.replace(pattern, replacement),
+    withoutSecrets(text.slice(0, LONGEST)),
+  )

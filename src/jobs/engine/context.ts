@@ -1,4 +1,5 @@
 import type { Tx } from '../../database/index.ts'
+import { dataWithoutSecrets, withoutSecrets } from '../../errors/index.ts'
 import type { JobContext, JobResult } from '../definition.ts'
 import type { JobLogger } from '../job-logger.ts'
 import { fromTenantColumn } from '../tenant.ts'
@@ -87,11 +88,11 @@ export class AttemptContext implements JobContext {
   get log(): JobLogger {
     const { id: jobId, type, correlationId } = this.#attempt.job
     const { logger } = this.#parts
-    const told = (fields: object) => ({ jobId, type, correlationId, ...fields })
+    const told = (fields: object) => ({ jobId, type, correlationId, ...(dataWithoutSecrets(fields) as object) })
     return {
-      info: (fields, message) => logger.info(told(fields), message),
-      warn: (fields, message) => logger.warn(told(fields), message),
-      error: (fields, message) => logger.error(told(fields), message),
+      info: (fields, message) => logger.info(told(fields), withoutSecrets(message)),
+      warn: (fields, message) => logger.warn(told(fields), withoutSecrets(message)),
+      error: (fields, message) => logger.error(told(fields), withoutSecrets(message)),
     }
   }
 

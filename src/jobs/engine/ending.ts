@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isLockTimeout, isSerializationConflict, isUnreachable, sqlState } from '../../database/index.ts'
-import { Failure, UserError } from '../../errors/index.ts'
+import { dataWithoutSecrets, Failure, UserError } from '../../errors/index.ts'
 import type { JobResult } from '../definition.ts'
 import { PayloadError } from '../payload.ts'
 import { redactedStack, safeMessage } from '../redact.ts'
@@ -48,7 +48,7 @@ export function endingOf(result: JobResult): Ending {
   if (problem !== null) return failure('RETRY', 'TRANSIENT', 'job.no_result', `The handler's answer ${problem}.`)
   switch (result.kind) {
     case 'SUCCEEDED':
-      return { ...SUCCEEDED, output: result.output! }
+      return { ...SUCCEEDED, output: dataWithoutSecrets(result.output!) as Ending['output'] }
     case 'NOT_APPLICABLE':
     case 'CANCELLED':
       return { ...CANCELLED, reason: safeMessage(result.reason) }

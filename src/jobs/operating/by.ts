@@ -1,4 +1,4 @@
-import { ValidationError } from '../../errors/index.ts'
+import { ValidationError, withoutSecrets } from '../../errors/index.ts'
 import { isStorable } from '../json.ts'
 
 /** Who acts, and why. The caller has checked that they may. */
@@ -25,5 +25,5 @@ export function checkedBy(by: By): By {
           ? null
           : 'The reason holds a character that cannot be stored.'
   if (problem !== null) throw new ValidationError(problem, { code: 'job.reason_required', path: ['reason'] })
-  return { ...by, reason }
+  return { ...by, reason: withoutSecrets(reason) }
 }

@@ -4,6 +4,7 @@ import { lockBatches } from '../batches/join.ts'
 import { storableJson } from '../json.ts'
 import { tellOutcomes } from '../outcome.ts'
 import { PayloadError, readPayload } from '../payload.ts'
+import { safeMessage } from '../redact.ts'
 import type { AnyJobDefinition } from '../registry.ts'
 import { type NewAct, RECORD_ACTS } from '../sql/acts.ts'
 import { CANCEL } from '../sql/cancel.ts'
@@ -93,7 +94,7 @@ async function noLongerValid(
     throw error
   }
   const reason = await definition.stillValid(tx, payload)
-  return reason === null ? null : new JobActRefusedError(reason, 'job.no_longer_valid', row.status)
+  return reason === null ? null : new JobActRefusedError(safeMessage(reason), 'job.no_longer_valid', row.status)
 }
 
 type After = Pick<ActableRow, 'status' | 'attempt' | 'attemptBase' | 'lost' | 'due' | 'held' | 'cancelRequested'>
