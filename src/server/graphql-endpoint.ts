@@ -15,7 +15,9 @@ import { Operations, type OperationRequest } from './operations.ts'
 import { Origins } from './origins.ts'
 import { writeJson } from './plain-routes.ts'
 import { BodyRefused, readJsonBody } from './request-body.ts'
+import type { RestRoute } from './rest/rest-endpoint.ts'
 import { writeEventStream } from './server-sent-events.ts'
+import { UnderWay } from './under-way.ts'
 import { WebSockets } from './web-socket.ts'
 
 /** The API and who may use it how. */
@@ -25,6 +27,8 @@ export interface ApiOptions<Context> {
   /** Called when a mutation has been answered: there may be jobs to run. */
   readonly afterMutation?: () => void
   readonly authenticate: Authenticate
+  /** Routes beside GraphQL. */
+  readonly rest?: readonly RestRoute[]
   readonly allowedOrigins: readonly string[]
   readonly introspection: boolean
   readonly graphiql: boolean
@@ -45,7 +49,7 @@ export class GraphqlEndpoint<Context> {
   readonly #origins: Origins
   readonly #queries: HandleGraphql
   readonly #sockets: WebSockets<Context>
-  readonly #underWay = new Set<ServerResponse>()
+  readonly #underWay = new UnderWay()
   #draining = false
 
   constructor(options: ApiOptions<Context> & { readonly metrics: Metrics; readonly log: Logger }) {
@@ -80,8 +84,7 @@ export class GraphqlEndpoint<Context> {
     const correlationId = correlationIdOf(request)
     const masking = { correlationId, log: this.#options.log.child({ correlationId }) }
     response.setHeader('x-request-id', correlationId)
-    this.#underWay.add(response)
-    response.once('close', () => this.#underWay.delete(response))
+    this.#underWay.begin(response)
     try {
       await this.#answer(request, response, masking)
     } catch (error) {
@@ -96,13 +99,7 @@ export class GraphqlEndpoint<Context> {
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
     this.connections.endAll()
-    const answered = [...this.#underWay].map((response) => new Promise<void>((over) => response.once('close', over)))
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs)
-    })
-    await Promise.race([late, Promise.all([...answered, this.#sockets.close(Math.min(graceMs, LONGEST_GOODBYE_MS))])])
-    clearTimeout(timer)
+    await Promise.all([this.#underWay.over(graceMs), this.#sockets.close(Math.min(graceMs, LONGEST_GOODBYE_MS))])
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, masking: Masking): Promise<void> {

@@ -6,7 +6,9 @@ import { closing, listen } from './listening.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenConnections } from './open-connections.ts'
+import { Origins } from './origins.ts'
 import { PlainRoutes } from './plain-routes.ts'
+import { RestEndpoint } from './rest/rest-endpoint.ts'
 
 export interface ServerOptions<Context> {
   /** Null in a process that only works: it serves health and metrics. */
@@ -26,10 +28,11 @@ export interface ServerOptions<Context> {
 // An idle connection is kept longer than load balancers keep theirs (60 s), so that none is reused as it closes.
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 }
 
-/** The listening process: plain routes and the GraphQL endpoint on one port. */
+/** The listening process: plain routes, REST and the GraphQL endpoint on one port. */
 export class RegieServer<Context> {
   readonly #options: ServerOptions<Context>
   readonly #endpoint: GraphqlEndpoint<Context> | null
+  readonly #rest: RestEndpoint | null
   readonly #plain: PlainRoutes
   readonly #server: Server
   readonly #metricsServer: Server | null
@@ -40,6 +43,19 @@ export class RegieServer<Context> {
     const { api, metrics, log, metricsPort } = options
     this.#options = options
     this.#endpoint = api === null ? null : new GraphqlEndpoint({ ...api, metrics, log })
+    this.#rest =
+      api === null
+        ? null
+        : new RestEndpoint({
+            routes: api.rest ?? [],
+            authenticate: api.authenticate,
+            origins: new Origins(api.allowedOrigins),
+            limits: api.limits,
+            afterWrite: () => api.afterMutation?.(),
+            draining: () => this.#draining,
+            metrics,
+            log,
+          })
     this.#plain = new PlainRoutes({ ...options, metricsHere: metricsPort === null, draining: () => this.#draining })
     this.#server = createServer(
       { ...TIMEOUTS, maxHeaderSize: 16 * 1024 },
@@ -77,7 +93,8 @@ export class RegieServer<Context> {
 
   async #stop(): Promise<void> {
     this.#draining = true
-    await this.#endpoint?.drain(this.#options.drainMs)
+    const { drainMs } = this.#options
+    await Promise.all([this.#endpoint?.drain(drainMs), this.#rest?.drain(drainMs)])
     await Promise.all([closing(this.#server), closing(this.#metricsServer)])
   }
 
@@ -85,7 +102,9 @@ export class RegieServer<Context> {
     response.setHeader('x-content-type-options', 'nosniff')
     const isGraphql = request.url?.split('?', 1)[0] === GRAPHQL_PATH
     try {
+      const route = this.#rest?.routeOf(request) ?? null
       if (isGraphql && this.#endpoint !== null) await this.#endpoint.answer(request, response)
+      else if (route !== null) await this.#rest!.answer(route, request, response)
       else await this.#plain.answer(request, response)
     } catch (error) {
       this.#options.log.error({ err: error }, 'unexpected error in a route')

@@ -28,7 +28,10 @@ export class Origins {
     response.setHeader('access-control-expose-headers', 'x-request-id, retry-after')
     if (request.method !== 'OPTIONS') return
     response.setHeader('access-control-allow-methods', 'GET, POST')
-    response.setHeader('access-control-allow-headers', 'content-type, authorization, x-request-id')
+    response.setHeader(
+      'access-control-allow-headers',
+      'content-type, authorization, x-request-id, x-tenant-id, idempotency-key',
+    )
     response.setHeader('access-control-max-age', '600')
   }
 }

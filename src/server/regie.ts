@@ -208,6 +208,7 @@ interface ApiParts {
 async function apiOf({ configuration, database, issuer, feed, codec, jobs, operated }: ApiParts) {
   const { makeContext, schema } = await import('../schema/index.ts')
   const { drafts, tenantHooks } = await import('./composition.ts')
+  const { draftResolutions } = await import('./rest/draft-resolutions.ts')
   const hints = jobs === null && hintsAllowed(configuration) ? jobHints(database.pool) : null
   const verify = makeTokenVerifier(tokenRules(configuration, issuer))
   const { allowedOrigins, introspection, graphiql, requireOperationName, limits } = configuration
@@ -217,6 +218,7 @@ async function apiOf({ configuration, database, issuer, feed, codec, jobs, opera
       makeContext({ ...incoming, database, feed, cursors: codec, drafts, tenantHooks, jobs: operated }),
     afterMutation: () => (jobs === null ? hints?.announce() : jobs.wake()),
     authenticate: authenticating(verify, database),
+    rest: [draftResolutions(drafts, database)],
     allowedOrigins,
     introspection,
     graphiql,

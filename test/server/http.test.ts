@@ -158,7 +158,7 @@ test('R52 only listed origins get CORS headers, and none with credentials', asyn
   expect(listed.status).toBe(204)
   expect(Object.fromEntries(listed.headers)).toMatchObject({
     'access-control-allow-origin': 'https://app.example',
-    'access-control-allow-headers': 'content-type, authorization, x-request-id',
+    'access-control-allow-headers': 'content-type, authorization, x-request-id, x-tenant-id, idempotency-key',
     'access-control-max-age': '600',
     vary: 'Origin',
   })

@@ -145,3 +145,19 @@ test('when a part cannot start, what had been started is stopped again', async (
     .toBe(0)
   expect(rows[0]!.count).toBeGreaterThan(0)
 })
+
+test('C45 the seed’s REST route is served beside GraphQL, for the tenant of the token', async () => {
+  const token = await tokenOf('anna', ['administrator'])
+  const submit = (tenant: string) =>
+    fetch(`${regie.url}/usertypes/org-model/versions/draft/resolutions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, 'x-tenant-id': tenant },
+      body: JSON.stringify({
+        resolutions: [{ issueCode: 'persona.attribute_in_use', chosenActionType: 'persona.archive' }],
+      }),
+    })
+  const refused = await submit(tenantId)
+  expect(refused.status).toBe(422)
+  expect(await refused.json()).toMatchObject({ code: 'orgmodel.version.no_draft_to_submit_resolutions' })
+  expect((await submit('0198c0de-0000-7000-8000-00000000dead')).status).toBe(403)
+})
