@@ -31,7 +31,6 @@ const config: CodegenConfig = {
       },
     },
   },
-  silent: true,
 }
 
 export default config
