@@ -5,6 +5,8 @@ export const TEST_SETTINGS = {
   max_connections: '300',
   shared_buffers: '256MB',
   max_wal_size: '4GB',
+  // Every file has a database of its own, and a worker would be started for each of them every five seconds.
+  autovacuum_naptime: '1min',
 }
 
 /** The same server's connection string for another database. */

@@ -1,9 +1,10 @@
 import { test } from 'vitest'
-import { useDatabase } from '../harness/database.ts'
+import { useServer } from '../harness/server.ts'
 import { soak } from './soak.ts'
 import { useEffects } from './threads-support.ts'
 
-const db = useDatabase()
+// Vacuumed as the embedded server of an installation is.
+const db = useServer({ autovacuum_naptime: '5s' })
 const effects = useEffects(db)
 
 test(

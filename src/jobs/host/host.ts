@@ -22,6 +22,10 @@ const WATCH_MS = 1_000
 const LOADING_MS = 60_000
 const MAX_OLD_GENERATION_MB = 256
 
+const WAKE: ToThread = { v: 1, type: 'wake' }
+/** How much later than the first the other threads are woken. */
+const OTHERS_LATER_MS = 3
+
 /** See `startJobs`. */
 export class Host implements Jobs {
   readonly #options: JobsOptions
@@ -37,6 +41,8 @@ export class Host implements Jobs {
   readonly #hints: HintChannel | null
   readonly #restarts = new Set<NodeJS.Timeout>()
   #watch: NodeJS.Timeout | null = null
+  /** Set while the other threads are still to be woken. */
+  #wakingOthers: NodeJS.Timeout | null = null
   #renewedAt = 0
   #stopping: Promise<void> | null = null
   #unknownTypes: readonly UnknownTypeRow[] = []
@@ -89,11 +95,11 @@ export class Host implements Jobs {
 
   stats(): JobsStats {
     return {
-      threads: this.#slots.map(({ number, state, restarts }) => ({
-        slot: number,
-        state,
-        restarts,
-        held: Atomics.load(this.#readings, heldOf(number)),
+      threads: this.#slots.map((slot) => ({
+        slot: slot.number,
+        state: slot.state,
+        restarts: slot.restarts,
+        held: this.#heldBy(slot),
       })),
       unknownTypes: this.#unknownTypes,
     }
@@ -106,6 +112,7 @@ export class Host implements Jobs {
 
   async #stop(deadlineMs: number): Promise<void> {
     for (const timer of this.#restarts) clearTimeout(timer)
+    if (this.#wakingOthers !== null) clearTimeout(this.#wakingOthers)
     // A moment for the thread to leave after its engine has stopped, before the kill.
     this.#tellAll({ v: 1, type: 'stop', deadlineMs: Math.max(100, deadlineMs - 500) })
     const killed = await this.#threads.stopped(deadlineMs)
@@ -124,8 +131,28 @@ export class Host implements Jobs {
     await this.#pool.end()
   }
 
+  /**
+   * The thread that holds least first, and the others a moment later, in case it was more than one can take: all at
+   * once they would look at the same rows, and keep each other from the processor meanwhile (2.9 instead of 3.6 ms from
+   * commit to begin with two threads on two cores).
+   */
   #wakeThreads(): void {
-    this.#tellAll({ v: 1, type: 'wake' })
+    if (this.#wakingOthers !== null) return
+    const [first, ...others] = this.#slots
+      .filter(({ name }) => this.#threads.alive.includes(name))
+      .toSorted((a, b) => this.#heldBy(a) - this.#heldBy(b))
+      .map(({ name }) => name)
+    if (first === undefined) return
+    this.#threads.post(first, WAKE)
+    if (others.length === 0) return
+    this.#wakingOthers = setTimeout(() => {
+      this.#wakingOthers = null
+      for (const name of others) this.#threads.post(name, WAKE)
+    }, OTHERS_LATER_MS)
+  }
+
+  #heldBy({ number }: Slot): number {
+    return Atomics.load(this.#readings, heldOf(number))
   }
 
   #tellAll(message: ToThread): void {

@@ -6,7 +6,7 @@ export const autovacuum: Check = {
   name: 'autovacuum',
   async look(database) {
     const [row] = await database.run(SETTINGS, [])
-    const { on, tracks, workers, options } = row!
+    const { on, tracks, workers, naptime, options } = row!
     if (!on || !tracks)
       return [
         bad(
@@ -24,7 +24,7 @@ export const autovacuum: Check = {
           `alter table job set (${missing.join(', ')});`,
         ),
       ]
-    return [good(`Autovacuum is on with ${workers} workers, and eager on the hot table.`)]
+    return [good(`Autovacuum is on with ${workers} workers that look every ${naptime}, and eager on the hot table.`)]
   },
 }
 
@@ -34,9 +34,10 @@ const WANTED = [
   'autovacuum_vacuum_cost_delay=0',
 ]
 
-const SETTINGS = statement<{ on: boolean; tracks: boolean; workers: number; options: string[] }>(
+const SETTINGS = statement<{ on: boolean; tracks: boolean; workers: number; naptime: string; options: string[] }>(
   'doctor.autovacuum',
   `select current_setting('autovacuum')::boolean as on, current_setting('track_counts')::boolean as tracks,
-     current_setting('autovacuum_max_workers')::int as workers, coalesce(reloptions, '{}') as options
+     current_setting('autovacuum_max_workers')::int as workers, current_setting('autovacuum_naptime') as naptime,
+     coalesce(reloptions, '{}') as options
    from pg_class where oid = 'job'::regclass`,
 )
